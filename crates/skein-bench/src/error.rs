@@ -46,6 +46,17 @@ pub enum Error {
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
+    /// Returns an error if a contender returned wrong answers.
+    ///
+    /// # Errors
+    /// If `wrong`, the number of wrong answers, is not 0.
+    pub fn check_answers(contender: &str, measure: &str, wrong: usize) -> Result<()> {
+        if wrong == 0 {
+            return Ok(());
+        }
+        Err(Self::Wrong { contender: contender.to_owned(), measure: measure.to_owned(), wrong })
+    }
+
     /// Returns the error for a failed operation on a file.
     #[expect(clippy::needless_pass_by_value, reason = "callers pass ownership of the error")]
     pub fn io(doing: &str, path: &Path, error: io::Error) -> Self {

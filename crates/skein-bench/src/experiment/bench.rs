@@ -176,6 +176,19 @@ pub fn run(
     done.map(|()| run)
 }
 
+/// Runs an experiment that makes folders, at the plan of a test. Returns the lines that it wrote, and
+/// its result.
+#[cfg(test)]
+pub fn run_in_test(experiment: &Experiment, plan: BenchPlan) -> (Vec<ResultLine>, Result<RunRecord>) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let plan = BenchPlan { folder: folder.path().join("made"), ..plan };
+    let results = folder.path().join("results.jsonl");
+    let mut sink = ResultSink::append(&results).expect("a file");
+    let done = run(experiment, &plan, &Machine::default(), true, &mut sink);
+    assert_eq!(std::fs::read_dir(&plan.folder).expect("made").count(), 0, "folders stay behind");
+    (crate::result::read(&results).expect("readable"), done)
+}
+
 /// Returns an error if the experiment would not fit in memory.
 fn check_memory(experiment: &Experiment, plan: &BenchPlan) -> Result<()> {
     let needed = (experiment.memory)(plan)?;

@@ -1,5 +1,6 @@
 //! The figures that a run has found so far, and the judgement of a claim by them.
 
+use crate::keyset::KeySet;
 use crate::result::{AbsentContender, AxisPoint, Better, ClaimAnswer, ContenderRecord, ResultCell, Summary};
 
 /// Figures, notes and contenders of one run.
@@ -39,6 +40,18 @@ pub struct MeasureSpec<'a> {
     pub better: Better,
 }
 
+impl<'a> MeasureSpec<'a> {
+    /// Returns a measure whose greater figures are better.
+    pub const fn more(measure: &'a str, unit: &'a str) -> Self {
+        Self { measure, unit, better: Better::More }
+    }
+
+    /// Returns a measure whose smaller figures are better.
+    pub const fn less(measure: &'a str, unit: &'a str) -> Self {
+        Self { measure, unit, better: Better::Less }
+    }
+}
+
 impl Findings {
     /// Adds one round's figure to its cell, and returns the cell.
     pub fn add(
@@ -73,6 +86,13 @@ impl Findings {
     pub fn note(&mut self, text: String) {
         if !self.notes.contains(&text) {
             self.notes.push(text);
+        }
+    }
+
+    /// Adds the note of a key set, if it has one.
+    pub fn note_on(&mut self, set: &KeySet) {
+        if let Some(text) = &set.note {
+            self.note(text.clone());
         }
     }
 
@@ -141,9 +161,7 @@ impl Findings {
         };
         self.labels(measure).into_iter().filter_map(at).collect()
     }
-}
 
-impl Findings {
     /// Returns the contender's rate at the measure's last point as a fraction of its rate at the
     /// first.
     pub fn kept(&self, measure: &str, contender: &str) -> Option<f64> {
@@ -194,10 +212,15 @@ impl Judgement {
         if ratios.is_empty() {
             return Self::untested(format!("{what}: not measured"));
         }
-        let figures: Vec<_> = ratios.iter().map(|(label, ratio)| format!("{label}: {ratio:.2}")).collect();
         let holds = ratios.iter().all(|(_, ratio)| holds(*ratio));
         let limit = (limit * 100.0).round() / 100.0;
-        Self::of(holds, format!("{what}: {} ({words} {limit} is claimed)", figures.join(", ")))
+        Self::of(holds, format!("{what}: {} ({words} {limit} is claimed)", shown(ratios)))
+    }
+
+    /// Returns one judgement on all of these. Untested, for the given reason, if there is no
+    /// judgement.
+    pub fn all_of(judged: impl IntoIterator<Item = Self>, why: &str) -> Self {
+        judged.into_iter().reduce(Self::and).unwrap_or_else(|| Self::untested(why))
     }
 
     /// Combines the judgements so that each keeps its own answer. Untested, for the given reason,
@@ -236,11 +259,46 @@ impl Judgement {
     }
 }
 
+/// Returns ratios as text for verdicts.
+pub fn shown(ratios: &[(String, f64)]) -> String {
+    ratios.iter().map(|(label, ratio)| format!("{label}: {ratio:.2}")).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+impl Findings {
+    /// Adds the rates of contenders in a measure on a key set.
+    pub fn add_rates(&mut self, measure: &str, set: &str, rates: &[(&str, f64)]) {
+        for &(contender, rate) in rates {
+            let at = AxisPoint::name("key set", set);
+            self.add(MeasureSpec::more(measure, "Mops/s"), contender, Some(&at), rate);
+        }
+    }
+}
+
+#[cfg(test)]
+impl Judgement {
+    /// Returns the answers of all judgements that have one of their own.
+    pub fn answers(self) -> Vec<ClaimAnswer> {
+        self.each().into_iter().map(|judged| judged.answer).collect()
+    }
+
+    /// Returns the answer of the judgement whose figures begin with this text.
+    ///
+    /// # Panics
+    /// If there is not exactly one.
+    pub fn answer_of(&self, text: &str) -> ClaimAnswer {
+        let judged = self.clone().each();
+        let found: Vec<_> = judged.iter().filter(|judged| judged.why.starts_with(text)).collect();
+        assert_eq!(found.len(), 1, "{text}: {judged:?}");
+        found[0].answer
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const RATE: MeasureSpec<'_> = MeasureSpec { measure: "lookup", unit: "Mops/s", better: Better::More };
+    const RATE: MeasureSpec<'_> = MeasureSpec::more("lookup", "Mops/s");
 
     #[test]
     fn rounds_share_one_cell_per_point() {
@@ -271,10 +329,7 @@ mod tests {
         let most = Judgement::at_most(1.5, "a / b", &ratios);
         assert_eq!(most.answer, ClaimAnswer::Holds);
         assert!(most.why.ends_with("x: 1.50, y: 0.90 (at most 1.5 is claimed)"), "{most:?}");
-        let bounds = |range| {
-            let judged = Judgement::from_to(range, "a / b", &ratios).each();
-            judged.into_iter().map(|judged| judged.answer).collect::<Vec<_>>()
-        };
+        let bounds = |range| Judgement::from_to(range, "a / b", &ratios).answers();
         assert_eq!(bounds((0.9, 1.5)), [ClaimAnswer::Holds, ClaimAnswer::Holds]);
         assert_eq!(bounds((1.0, 1.4)), [ClaimAnswer::DoesNotHold, ClaimAnswer::DoesNotHold]);
         assert_eq!(Judgement::from_to((0.5, 1.0), "a / b", &[]).each().len(), 1);

@@ -2,12 +2,14 @@
 
 use linkme::distributed_slice;
 
-use super::grid::{self, Grid, GridPoint, InsertMode, MemoryDetail, over_key_sets};
-use super::loops::{DEPENDENT, GET_MANY, GridLoop, LOOKUP, LOOKUP_80, LOWER_BOUND, changes, letter, scans};
+use super::grid::{self, Grid, InsertMode, MemoryDetail, over_key_sets};
+use super::loops::{
+    DEPENDENT, GET_MANY, GridLoop, INSERT_MIXES, LOOKUP, LOOKUP_80, LOWER_BOUND, changes, letter, ranges,
+};
 use super::participants::{OURS, Participants};
 use super::{BenchPlan, EXPERIMENTS, Experiment, Findings, Judgement};
 use crate::workload::run::LoopStyle;
-use crate::workload::{OpKind, lookup, mix, scan};
+use crate::workload::{OpKind, lookup, mix};
 
 const COUNTS: [usize; 4] = [300_000, 5_000_000, 20_000_000, 20_000_000];
 const SETS: [&str; 3] = ["rand-8", "decimal", "url"];
@@ -16,12 +18,14 @@ fn count(plan: &BenchPlan) -> usize {
     plan.keys_or(COUNTS)
 }
 
-fn operations(plan: &BenchPlan) -> usize {
-    count(plan).clamp(1_000, 2_000_000)
-}
-
-fn steps_over_sets(plan: &BenchPlan) -> usize {
-    plan.sets_or(&SETS).len() * plan.rounds * Participants::All.count()
+/// Returns a grid over the key sets, with this many absent keys.
+fn over_sets(
+    plan: &BenchPlan,
+    absent: usize,
+    loops: &'static [GridLoop],
+    takes: Participants,
+) -> Grid<'static> {
+    Grid::new(over_key_sets(plan.sets_or(&SETS), count(plan), absent), loops, takes)
 }
 
 /// Judges whether ours is at least `least` times as fast as a rival, by measure and point.
@@ -33,7 +37,7 @@ fn ours_against(findings: &Findings, measures: &[&str], least: f64, rival: &str)
             &findings.ratios(measure, OURS, rival),
         )
     });
-    judged.reduce(Judgement::and).unwrap_or_else(|| Judgement::untested("nothing was measured"))
+    Judgement::all_of(judged, "nothing was measured")
 }
 
 const LOOKUPS: [GridLoop; 5] = [
@@ -45,15 +49,8 @@ const LOOKUPS: [GridLoop; 5] = [
 ];
 
 fn lookups_grid(plan: &BenchPlan) -> Grid<'static> {
-    Grid {
-        points: over_key_sets(plan.sets_or(&SETS), count(plan), count(plan) / 10),
-        loops: &LOOKUPS,
-        operations: operations(plan),
-        inserts: InsertMode::Timed,
-        memory: MemoryDetail::Whole,
-        takes: Participants::All,
-        side_measurement: None,
-    }
+    let grid = over_sets(plan, count(plan) / 10, &LOOKUPS, Participants::All);
+    Grid { memory: MemoryDetail::Whole, ..grid }
 }
 
 #[distributed_slice(EXPERIMENTS)]
@@ -64,8 +61,8 @@ static LOOKUPS_OF_ALL: Experiment = Experiment {
     source: "SkeinDB's own targets",
     claim: "Masstree inserts and looks up at least 1.3 times as fast as the crate masstree, and 3 \
             times as fast as crossbeam-skiplist",
-    memory: |plan| grid::memory(&lookups_grid(plan).points, LOOKUPS.len(), operations(plan)),
-    steps: steps_over_sets,
+    memory: |plan| lookups_grid(plan).memory(),
+    steps: |plan| lookups_grid(plan).steps(plan),
     run: |bench| grid::run(bench, &lookups_grid(&bench.plan)),
     judge: |findings| {
         let measures = ["insert", "lookup", "lookup, dependent"];
@@ -80,40 +77,19 @@ static LOOKUPS_OF_ALL: Experiment = Experiment {
 
 /// The loops scan a hundredth of the keys that lookups ask for, since each scan reads a hundred.
 const SCANS: [GridLoop; 8] = [
-    scans("scan of 10", false, |asked, count, seed, share| {
-        scan::scans(asked, count / 10, 10, false, seed, share)
-    }),
-    scans("scan of 100", false, |asked, count, seed, share| {
-        scan::scans(asked, count / 50, 100, false, seed, share)
-    }),
-    scans("scan of 1000", false, |asked, count, seed, share| {
-        scan::scans(asked, count / 500, 1000, false, seed, share)
-    }),
-    scans("scan of 10, backward", true, |asked, count, seed, share| {
-        scan::scans(asked, count / 10, 10, true, seed, share)
-    }),
-    scans("scan of 100, backward", true, |asked, count, seed, share| {
-        scan::scans(asked, count / 50, 100, true, seed, share)
-    }),
-    scans("scan of 1000, backward", true, |asked, count, seed, share| {
-        scan::scans(asked, count / 500, 1000, true, seed, share)
-    }),
+    ranges::<10, 10, false>("scan of 10"),
+    ranges::<100, 50, false>("scan of 100"),
+    ranges::<1000, 500, false>("scan of 1000"),
+    ranges::<10, 10, true>("scan of 10, backward"),
+    ranges::<100, 50, true>("scan of 100, backward"),
+    ranges::<1000, 500, true>("scan of 1000, backward"),
     LOWER_BOUND,
-    scans("scan of 1", false, |asked, count, seed, share| {
-        scan::scans(asked, count / 4, 1, false, seed, share)
-    }),
+    ranges::<1, 4, false>("scan of 1"),
 ];
 
 fn scans_grid(plan: &BenchPlan) -> Grid<'static> {
-    Grid {
-        points: over_key_sets(plan.sets_or(&SETS), count(plan), count(plan) / 10),
-        loops: &SCANS,
-        operations: operations(plan),
-        inserts: InsertMode::Untimed,
-        memory: MemoryDetail::No,
-        takes: Participants::Ordered,
-        side_measurement: None,
-    }
+    let grid = over_sets(plan, count(plan) / 10, &SCANS, Participants::Ordered);
+    Grid { inserts: InsertMode::Untimed, ..grid }
 }
 
 #[distributed_slice(EXPERIMENTS)]
@@ -123,8 +99,8 @@ static SCAN_100: Experiment = Experiment {
     title: "scans of 1 to 1000 keys, upward and downward, and lower bounds",
     source: "SkeinDB's own targets",
     claim: "Masstree scans 100 keys at least 1.5 times as fast as the crate masstree",
-    memory: |plan| grid::memory(&scans_grid(plan).points, SCANS.len(), operations(plan)),
-    steps: steps_over_sets,
+    memory: |plan| scans_grid(plan).memory(),
+    steps: |plan| scans_grid(plan).steps(plan),
     run: |bench| grid::run(bench, &scans_grid(&bench.plan)),
     judge: |findings| ours_against(findings, &["scan of 100"], 1.5, "masstree-crate"),
 };
@@ -145,15 +121,7 @@ const YCSB: [GridLoop; 12] = [
 ];
 
 fn ycsb_grid(plan: &BenchPlan) -> Grid<'static> {
-    Grid {
-        points: over_key_sets(plan.sets_or(&SETS), count(plan), count(plan) / 4),
-        loops: &YCSB,
-        operations: operations(plan),
-        inserts: InsertMode::Timed,
-        memory: MemoryDetail::No,
-        takes: Participants::All,
-        side_measurement: None,
-    }
+    over_sets(plan, count(plan) / 4, &YCSB, Participants::All)
 }
 
 #[distributed_slice(EXPERIMENTS)]
@@ -163,22 +131,16 @@ static YCSB_EXPERIMENT: Experiment = Experiment {
     title: "LOAD (the measure insert) and YCSB A to F, with latencies",
     source: "YCSB (Cooper et al., SoCC 2010)",
     claim: "Masstree is at least as fast as std's BTreeMap on every workload",
-    memory: |plan| grid::memory(&ycsb_grid(plan).points, YCSB.len(), operations(plan)),
-    steps: steps_over_sets,
+    memory: |plan| ycsb_grid(plan).memory(),
+    steps: |plan| ycsb_grid(plan).steps(plan),
     run: |bench| grid::run(bench, &ycsb_grid(&bench.plan)),
     judge: |findings| ours_against(findings, &YCSB.map(|each| each.measure), 1.0, "btreemap"),
 };
 
 const MIXES: [GridLoop; 6] = [
-    changes("5 % inserts", false, |asked, count, seed, share| {
-        mix::inserts_and_lookups(asked, count, 0.05, seed, share)
-    }),
-    changes("50 % inserts", false, |asked, count, seed, share| {
-        mix::inserts_and_lookups(asked, count, 0.5, seed, share)
-    }),
-    changes("95 % inserts", false, |asked, count, seed, share| {
-        mix::inserts_and_lookups(asked, count, 0.95, seed, share)
-    }),
+    INSERT_MIXES[0],
+    INSERT_MIXES[1],
+    INSERT_MIXES[2],
     changes("remove all but a tenth", true, |asked, _, seed, share| mix::removes(asked, 0.1, seed, share)),
     changes("churn", true, mix::churn),
     changes("put of present keys", false, |asked, count, seed, share| {
@@ -189,15 +151,7 @@ const MIXES: [GridLoop; 6] = [
 ];
 
 fn mixes_grid(plan: &BenchPlan) -> Grid<'static> {
-    Grid {
-        points: over_key_sets(plan.sets_or(&SETS), count(plan), count(plan)),
-        loops: &MIXES,
-        operations: operations(plan),
-        inserts: InsertMode::Timed,
-        memory: MemoryDetail::No,
-        takes: Participants::All,
-        side_measurement: None,
-    }
+    over_sets(plan, count(plan), &MIXES, Participants::All)
 }
 
 #[distributed_slice(EXPERIMENTS)]
@@ -207,26 +161,16 @@ static MIX: Experiment = Experiment {
     title: "5, 50 and 95 % inserts among lookups, removal, churn, puts of present keys",
     source: "the workloads of Wormhole (EuroSys 2019) and of the Cuckoo Trie (SOSP 2021)",
     claim: "Masstree is at least as fast as std's BTreeMap on every mix",
-    memory: |plan| grid::memory(&mixes_grid(plan).points, MIXES.len(), operations(plan)),
-    steps: steps_over_sets,
+    memory: |plan| mixes_grid(plan).memory(),
+    steps: |plan| mixes_grid(plan).steps(plan),
     run: |bench| grid::run(bench, &mixes_grid(&bench.plan)),
     judge: |findings| ours_against(findings, &MIXES.map(|each| each.measure), 1.0, "btreemap"),
 };
 
-fn growth_points(plan: &BenchPlan) -> Vec<GridPoint> {
-    grid::over_sizes(&plan.sets_or(&["rand-8"]).swap_remove(0), count(plan))
-}
-
 fn growth_grid(plan: &BenchPlan) -> Grid<'static> {
-    Grid {
-        points: growth_points(plan),
-        loops: &LOOKUPS[2..4],
-        operations: operations(plan).min(1_000_000),
-        inserts: InsertMode::Timed,
-        memory: MemoryDetail::Whole,
-        takes: Participants::All,
-        side_measurement: None,
-    }
+    let points = grid::over_sizes(&plan.sets_or(&["rand-8"]).swap_remove(0), count(plan));
+    let grid = Grid::new(points, &LOOKUPS[2..4], Participants::All);
+    Grid { memory: MemoryDetail::Whole, operations: grid.operations.min(1_000_000), ..grid }
 }
 
 #[distributed_slice(EXPERIMENTS)]
@@ -237,8 +181,8 @@ static GROWTH: Experiment = Experiment {
     source: "SkeinDB's own targets",
     claim: "Masstree's dependent lookups slow down less than those of std's BTreeMap between the \
             smallest and the greatest size",
-    memory: |plan| grid::memory(&growth_points(plan), 2, operations(plan)),
-    steps: |plan| growth_points(plan).len() * plan.rounds * Participants::All.count(),
+    memory: |plan| growth_grid(plan).memory(),
+    steps: |plan| growth_grid(plan).steps(plan),
     run: |bench| grid::run(bench, &growth_grid(&bench.plan)),
     judge: |findings| {
         let kept = |contender: &str| findings.kept(DEPENDENT.measure, contender);

@@ -3,7 +3,7 @@
 
 use crate::rival::index::IndexAbilities;
 use crate::workload::run::LoopStyle;
-use crate::workload::{RankedKeySet, Script, ThreadShare, lookup};
+use crate::workload::{RankedKeySet, Script, ThreadShare, lookup, mix, scan};
 
 /// One loop.
 #[derive(Debug, Clone, Copy)]
@@ -63,6 +63,9 @@ pub const fn reads(
 
 /// Lookups of present keys. The processor may overlap them.
 pub const LOOKUP: GridLoop = reads("lookup", LoopStyle::Independent, present);
+
+/// The same lookups, as Masstree's paper calls them.
+pub const GET: GridLoop = GridLoop { measure: "get", ..LOOKUP };
 
 /// The same lookups, each started after the one before has answered: the latency of a single query.
 pub const DEPENDENT: GridLoop = LOOKUP.dependent("lookup, dependent");
@@ -128,6 +131,27 @@ pub const fn scans(
         script,
     }
 }
+
+/// Returns scans of `LENGTH` keys from random keys on, downward if `BACK`. There is one scan for
+/// `PER` operations of other loops.
+pub const fn ranges<const LENGTH: u16, const PER: usize, const BACK: bool>(
+    measure: &'static str,
+) -> GridLoop {
+    scans(measure, BACK, |asked, count, seed, share| {
+        scan::scans(asked, count / PER, LENGTH, BACK, seed, share)
+    })
+}
+
+/// Returns inserts of absent keys, `PERCENT` of all operations, among lookups of present ones.
+pub const fn inserts<const PERCENT: u8>(measure: &'static str) -> GridLoop {
+    changes(measure, false, |asked, count, seed, share| {
+        mix::inserts_and_lookups(asked, count, f64::from(PERCENT) / 100.0, seed, share)
+    })
+}
+
+/// Inserts among lookups, from few inserts to many.
+pub const INSERT_MIXES: [GridLoop; 3] =
+    [inserts::<5>("5 % inserts"), inserts::<50>("50 % inserts"), inserts::<95>("95 % inserts")];
 
 /// Returns a loop that changes the index, on one thread.
 pub const fn changes(

@@ -7,7 +7,7 @@
 use linkme::distributed_slice;
 
 use super::grid::INSERT;
-use super::masstree_fig9::GET;
+use super::loops::GET;
 use super::participants::OURS;
 use super::scaling::{Scaling, beside_one_thread, beside_processes};
 use super::{EXPERIMENTS, Experiment, Findings, Judgement};

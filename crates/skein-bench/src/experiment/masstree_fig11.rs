@@ -12,9 +12,10 @@ use linkme::distributed_slice;
 use super::findings::MeasureSpec;
 use super::grid::{self, GridPoint};
 use super::participants::OURS;
+use super::scaling::cores;
 use super::{Bench, BenchPlan, EXPERIMENTS, Experiment, Findings, Judgement};
 use crate::keyset::{self, PackedKeys, SeededRandom};
-use crate::result::{AxisPoint, Better};
+use crate::result::AxisPoint;
 use crate::rival::index::{DynConcurrentIndex, DynIndex, RegisteredIndex};
 use crate::sys::{LoopClock, on_threads};
 use crate::workload::run::{LoopOutcome, LoopStyle, RunMode};
@@ -24,7 +25,7 @@ use crate::{Error, Result};
 const SHARED: &str = "shared tree";
 const PARTITIONED: &str = "hard-partitioned";
 const DELTAS: [u32; 4] = [0, 1, 4, 9];
-const RATE: MeasureSpec<'_> = MeasureSpec { measure: "get", unit: "Mops/s", better: Better::More };
+const RATE: MeasureSpec<'_> = MeasureSpec::more("get", "Mops/s");
 
 fn point(plan: &BenchPlan) -> GridPoint {
     GridPoint {
@@ -37,10 +38,6 @@ fn point(plan: &BenchPlan) -> GridPoint {
 
 fn operations(plan: &BenchPlan) -> usize {
     point(plan).count.clamp(1_000, 4_000_000)
-}
-
-fn cores() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 #[distributed_slice(EXPERIMENTS)]
@@ -140,9 +137,7 @@ fn requests(
 #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
 fn rate(contender: &str, outcomes: &[LoopOutcome]) -> Result<f64> {
     let wrong: usize = outcomes.iter().map(|outcome| outcome.wrong).sum();
-    if wrong > 0 {
-        return Err(Error::Wrong { contender: contender.to_owned(), measure: "get".to_owned(), wrong });
-    }
+    Error::check_answers(contender, "get", wrong)?;
     let operations: usize = outcomes.iter().map(|outcome| outcome.operations).sum();
     let slowest = outcomes.iter().map(|outcome| outcome.took).max().unwrap_or_default();
     Ok(operations as f64 / slowest.as_secs_f64() / 1e6)

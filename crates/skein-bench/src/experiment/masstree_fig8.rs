@@ -3,16 +3,10 @@
 
 use linkme::distributed_slice;
 
-use super::grid::{self, Grid, InsertMode, MemoryDetail, over_key_sets};
-use super::loops::{GridLoop, reads};
+use super::grid::{self, Grid, over_key_sets};
+use super::loops::GET;
 use super::participants::{OURS, Participants};
 use super::{BenchPlan, EXPERIMENTS, Experiment, Findings, Judgement};
-use crate::workload::lookup;
-use crate::workload::run::LoopStyle;
-
-const GET: GridLoop = reads("get", LoopStyle::Independent, |asked, count, seed, share| {
-    lookup::lookups(asked, count, 1.0, seed, share)
-});
 
 /// The steps; each adds a feature to the one before.
 const STEPS: [&str; 6] = [
@@ -26,15 +20,8 @@ const STEPS: [&str; 6] = [
 
 fn grid(plan: &BenchPlan) -> Grid<'static> {
     let count = plan.keys_or([1_000_000, 5_000_000, 20_000_000, 140_000_000]);
-    Grid {
-        points: over_key_sets(plan.sets_or(&["decimal"]), count, 0),
-        loops: &[GET],
-        operations: count.clamp(1_000, 2_000_000),
-        inserts: InsertMode::Timed,
-        memory: MemoryDetail::No,
-        takes: Participants::Steps(OURS),
-        side_measurement: None,
-    }
+    let points = over_key_sets(plan.sets_or(&["decimal"]), count, 0);
+    Grid::new(points, &[GET], Participants::Steps(OURS))
 }
 
 #[distributed_slice(EXPERIMENTS)]
@@ -45,11 +32,8 @@ static FIG8: Experiment = Experiment {
     source: "Masstree (EuroSys 2012), figure 8 and section 6.2",
     claim: "each step helps: huge pages 27 to 37 %, integer comparison 15 to 24 %, prefetching 9 \
             to 31 %, permutation 4 % of puts; Masstree is fastest",
-    memory: |plan| {
-        let grid = grid(plan);
-        grid::memory(&grid.points, 1, grid.operations)
-    },
-    steps: |plan| plan.sets_or(&["decimal"]).len() * plan.rounds * Participants::Steps(OURS).count(),
+    memory: |plan| grid(plan).memory(),
+    steps: |plan| grid(plan).steps(plan),
     run: |bench| grid::run(bench, &grid(&bench.plan)),
     judge,
 };

@@ -2,18 +2,11 @@
 
 use linkme::distributed_slice;
 
-use super::grid::{self, Grid, GridPoint, InsertMode, MemoryDetail};
-use super::loops::{GridLoop, reads};
+use super::grid::{self, Grid, GridPoint, InsertMode};
+use super::loops::GET;
 use super::participants::{OURS, Participants};
 use super::{BenchPlan, EXPERIMENTS, Experiment, Judgement};
 use crate::result::AxisPoint;
-use crate::workload::lookup;
-use crate::workload::run::LoopStyle;
-
-/// Lookups of present keys.
-pub const GET: GridLoop = reads("get", LoopStyle::Independent, |asked, count, seed, share| {
-    lookup::lookups(asked, count, 1.0, seed, share)
-});
 
 /// The bytes of the common prefix, before the 8 bytes that differ.
 const PREFIXES: [usize; 6] = [0, 8, 16, 24, 32, 40];
@@ -27,15 +20,8 @@ fn fig9_grid(plan: &BenchPlan) -> Grid<'static> {
         #[expect(clippy::cast_precision_loss, reason = "some tens of bytes")]
         at: Some(AxisPoint::number("key bytes", (prefix + 8) as f64)),
     };
-    Grid {
-        points: PREFIXES.map(point).into(),
-        loops: &[GET],
-        operations: count.clamp(1_000, 2_000_000),
-        inserts: InsertMode::Untimed,
-        memory: MemoryDetail::No,
-        takes: Participants::Ordered,
-        side_measurement: None,
-    }
+    let grid = Grid::new(PREFIXES.map(point).into(), &[GET], Participants::Ordered);
+    Grid { inserts: InsertMode::Untimed, ..grid }
 }
 
 #[distributed_slice(EXPERIMENTS)]
@@ -46,11 +32,8 @@ static FIG9: Experiment = Experiment {
     source: "Masstree (EuroSys 2012), figure 9 and section 6.4",
     claim: "with common prefixes, a trie of B+-trees gains on a B-tree: 1.4 times its rate at 16 \
             bytes, 3.4 times at long keys; here beside std's B-tree",
-    memory: |plan| {
-        let grid = fig9_grid(plan);
-        grid::memory(&grid.points, 1, grid.operations)
-    },
-    steps: |plan| PREFIXES.len() * plan.rounds * Participants::Ordered.count(),
+    memory: |plan| fig9_grid(plan).memory(),
+    steps: |plan| fig9_grid(plan).steps(plan),
     run: |bench| grid::run(bench, &fig9_grid(&bench.plan)),
     judge: |findings| {
         let ratio = |label: &str| -> Vec<(String, f64)> {
@@ -67,15 +50,8 @@ static FIG9: Experiment = Experiment {
 
 fn flexibility_grid(plan: &BenchPlan) -> Grid<'static> {
     let count = plan.keys_or([1_000_000, 5_000_000, 20_000_000, 80_000_000]);
-    Grid {
-        points: grid::over_key_sets(plan.sets_or(&["rand-8", "decimal"]), count, 0),
-        loops: &[GET],
-        operations: count.clamp(1_000, 2_000_000),
-        inserts: InsertMode::Timed,
-        memory: MemoryDetail::No,
-        takes: Participants::All,
-        side_measurement: None,
-    }
+    let points = grid::over_key_sets(plan.sets_or(&["rand-8", "decimal"]), count, 0);
+    Grid::new(points, &[GET], Participants::All)
 }
 
 #[distributed_slice(EXPERIMENTS)]
@@ -86,11 +62,8 @@ static FLEXIBILITY: Experiment = Experiment {
     source: "Masstree (EuroSys 2012), section 6.4",
     claim: "a hash table near its best case does 2.5 times the operations of Masstree, so order is \
             the main cost; keys of any length cost 1 %, concurrency 13 %",
-    memory: |plan| {
-        let grid = flexibility_grid(plan);
-        grid::memory(&grid.points, 1, grid.operations)
-    },
-    steps: |plan| flexibility_grid(plan).points.len() * plan.rounds * Participants::All.count(),
+    memory: |plan| flexibility_grid(plan).memory(),
+    steps: |plan| flexibility_grid(plan).steps(plan),
     run: |bench| grid::run(bench, &flexibility_grid(&bench.plan)),
     judge: |findings| {
         let ratios: Vec<_> = findings

@@ -3,7 +3,7 @@
 
 use linkme::distributed_slice;
 
-use super::findings::MeasureSpec;
+use super::findings::{MeasureSpec, shown};
 use super::grid::{self, GridPoint, over_key_sets};
 use super::index_memory::{IndexScales, per_key, weigh_index, weigh_parts};
 use super::participants::{OURS, Participants, WORMHOLE};
@@ -39,9 +39,8 @@ fn points(plan: &BenchPlan) -> Vec<GridPoint> {
 /// Returns the memory of a grid, plus a second copy of the keys, in the child or in pieces.
 fn memory(plan: &BenchPlan) -> Result<u64> {
     let points = points(plan);
-    let keys = points.iter().map(|point| keyset::estimated_bytes(&point.keys, point.count));
-    let most = keys.collect::<Result<Vec<u64>>>()?.into_iter().max().unwrap_or(0);
-    Ok(grid::memory(&points, 0, 0)? + most)
+    let most = points.iter().map(|point| keyset::estimated_bytes(&point.keys, point.count));
+    Ok(grid::memory(&points, 0, 0)? + keyset::greatest(most)?)
 }
 
 #[distributed_slice(EXPERIMENTS)]
@@ -197,9 +196,7 @@ fn judge(findings: &Findings) -> Judgement {
             if short { (ratio <= 1.1, "at most 1.1") } else { (ratio >= 1.2, "at least 1.2") };
         Judgement::of(holds, format!("ours / btreemap, {label}: {ratio:.2} ({claimed} is claimed)"))
     });
-    judged
-        .reduce(Judgement::and)
-        .unwrap_or_else(|| Judgement::untested("ours and btreemap were not both measured"))
+    Judgement::all_of(judged, "ours and btreemap were not both measured")
         .alongside(comparable(findings, RESIDENT, WORMHOLE, "Wormhole", "btreemap"))
         .alongside(comparable(findings, RESIDENT, WORMHOLE, "Wormhole", "crossbeam-skiplist"))
 }
@@ -213,9 +210,8 @@ pub fn comparable(findings: &Findings, measure: &str, name: &str, in_words: &str
         return Judgement::untested(format!("{what}: not measured"));
     }
     let near = ratios.iter().filter(|(_, ratio)| *ratio <= COMPARABLE).count();
-    let figures: Vec<_> = ratios.iter().map(|(label, ratio)| format!("{label}: {ratio:.2}")).collect();
     let claimed = format!("at most {COMPARABLE} on most is claimed");
-    Judgement::of(2 * near > ratios.len(), format!("{what}: {} ({claimed})", figures.join(", ")))
+    Judgement::of(2 * near > ratios.len(), format!("{what}: {} ({claimed})", shown(&ratios)))
 }
 
 #[cfg(test)]

@@ -7,14 +7,12 @@ use super::Bench;
 use super::findings::MeasureSpec;
 use super::grid::GridPoint;
 use crate::probe::{self, PageKind};
-use crate::result::Better;
 use crate::{Error, Result};
 
 /// The contender's name in reports.
 const READER: &str = "a read of memory";
 /// The measure of its time.
-pub const READ: MeasureSpec<'_> =
-    MeasureSpec { measure: "a read of memory", unit: "ns", better: Better::Less };
+pub const READ: MeasureSpec<'_> = MeasureSpec::less("a read of memory", "ns");
 
 /// The bytes that one of our indexes takes per key, about.
 const PER_KEY: u64 = 64;

@@ -117,3 +117,36 @@ pub fn named(name: &str) -> Result<&'static Experiment> {
         ))
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_figure_of_an_index_is_registered() {
+        let figures = [2, 6, 7, 8, 9, 10, 11, 12].map(|number| format!("cuckoo-fig{number}"));
+        let others = [
+            "cuckoo-ablation",
+            "cuckoo-resize",
+            "cuckoo-targets",
+            "mlpindex-fig9",
+            "mlpindex-fig10",
+            "mlpindex-table2",
+            "mlpindex-targets",
+            "skiplist-iterator",
+        ];
+        for name in figures.iter().map(String::as_str).chain(others) {
+            named(name).expect("registered");
+        }
+    }
+
+    #[test]
+    fn every_experiment_needs_more_memory_for_more_keys() {
+        let plan = |count| BenchPlan { count: Some(count), ..BenchPlan::of_a_test() };
+        for experiment in all() {
+            let memory = |count| (experiment.memory)(&plan(count)).expect("good names of key sets");
+            assert!(memory(1_000) > 0 && memory(1_000_000) > memory(1_000), "{}", experiment.name);
+            assert!((experiment.steps)(&plan(1_000)) > 0, "{}", experiment.name);
+        }
+    }
+}

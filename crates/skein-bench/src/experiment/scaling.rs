@@ -5,13 +5,13 @@
 //! threads and processes is caused by the shared index.
 
 use super::findings::MeasureSpec;
-use super::grid::{self, Grid, GridPoint, INSERT, InsertMode, MemoryDetail, PER_THREAD};
+use super::grid::{self, Grid, GridPoint, INSERT, InsertMode, PER_THREAD};
 use super::key_lengths;
 use super::loops::{GridLoop, LoopUnit, PreparedLoop};
 use super::participants::Participants;
 use super::{Bench, BenchPlan, Findings, Judgement};
 use crate::keyset::KeySet;
-use crate::result::{AxisPoint, Better};
+use crate::result::AxisPoint;
 use crate::rival::index::{self, DynIndex, RegisteredIndex};
 use crate::sys::{LoopClock, in_processes, one_thread};
 use crate::workload::run::{LoopOutcome, RunMode};
@@ -87,14 +87,13 @@ impl Scaling {
     /// If a key set cannot be made, if an answer is wrong, or if a system call fails.
     pub fn run(&self, bench: &mut Bench) -> Result<()> {
         for threads in threads() {
+            let points = vec![self.point(&bench.plan, threads)];
+            let loops = [GridLoop { threads, counts: LoopUnit::OperationsPerThread, ..self.reads }];
             let grid = Grid {
-                points: vec![self.point(&bench.plan, threads)],
-                loops: &[GridLoop { threads, counts: LoopUnit::OperationsPerThread, ..self.reads }],
                 operations: self.operations(&bench.plan),
                 inserts: InsertMode::Together(threads),
-                memory: MemoryDetail::No,
-                takes: Participants::ForThreads,
                 side_measurement: (threads > 1).then_some(processes as grid::SideMeasurement),
+                ..Grid::new(points, &loops, Participants::ForThreads)
             };
             grid::run(bench, &grid)?;
         }
@@ -148,13 +147,10 @@ fn processes_with(
         let sum = |at: usize| of_all.iter().map(|figures| figures[at]).sum::<f64>();
         #[expect(clippy::cast_sign_loss, reason = "a count")]
         let wrong = sum(1) as usize;
-        if wrong > 0 {
-            return Err(Error::Wrong { contender: name, measure: measure.to_owned(), wrong });
-        }
-        let place = MeasureSpec { measure, unit: PER_THREAD, better: Better::More };
+        Error::check_answers(&name, measure, wrong)?;
         #[expect(clippy::cast_precision_loss, reason = "a few processes")]
         let rate = sum(0) / of_all.len() as f64;
-        bench.add(place, &name, point.at.as_ref(), rate)?;
+        bench.add(MeasureSpec::more(measure, PER_THREAD), &name, point.at.as_ref(), rate)?;
     }
     Ok(())
 }
@@ -194,5 +190,5 @@ fn judge_each(least: &[(&str, f64)], ratios: impl Fn(&str) -> (String, Vec<(Stri
         let (what, ratios) = ratios(measure);
         Judgement::at_least(least, &what, &ratios)
     });
-    judged.reduce(Judgement::and).unwrap_or_else(|| Judgement::untested("nothing was asked"))
+    Judgement::all_of(judged, "nothing was asked")
 }

@@ -8,14 +8,11 @@
 
 use linkme::distributed_slice;
 
-use super::grid::{self, Grid, InsertMode, MemoryDetail, over_key_sets};
-use super::loops::{GridLoop, reads, scans};
-use super::masstree_fig9::GET;
+use super::grid::{self, Grid, MemoryDetail, over_key_sets};
+use super::loops::{GET, GET_MANY, GridLoop, ranges};
 use super::participants::{OURS, Participants};
 use super::{Bench, BenchPlan, EXPERIMENTS, Experiment, Findings, Judgement};
 use crate::Result;
-use crate::workload::run::LoopStyle;
-use crate::workload::{lookup, scan};
 
 const AGAIN: &str = "skein-masstree, again";
 const ROUNDS: usize = 7;
@@ -24,30 +21,13 @@ const ROUNDS: usize = 7;
 const PRINTED: f64 = 1e-3;
 const SETS: [&str; 2] = ["rand-8", "url"];
 
-const LOOPS: [GridLoop; 4] = [
-    GET,
-    reads("get, dependent", LoopStyle::Dependent, |asked, count, seed, share| {
-        lookup::lookups(asked, count, 1.0, seed, share)
-    }),
-    reads("get_many(32)", LoopStyle::Batches(32), |asked, count, seed, share| {
-        lookup::lookups(asked, count, 1.0, seed, share)
-    }),
-    scans("scan of 100", false, |asked, count, seed, share| {
-        scan::scans(asked, count / 50, 100, false, seed, share)
-    }),
-];
+const LOOPS: [GridLoop; 4] =
+    [GET, GET.dependent("get, dependent"), GET_MANY, ranges::<100, 50, false>("scan of 100")];
 
 fn grid(plan: &BenchPlan) -> Grid<'static> {
     let count = plan.keys_or([1_000_000, 5_000_000, 20_000_000, 20_000_000]);
-    Grid {
-        points: over_key_sets(plan.sets_or(&SETS), count, 0),
-        loops: &LOOPS,
-        operations: count.clamp(1_000, 2_000_000),
-        inserts: InsertMode::Timed,
-        memory: MemoryDetail::Whole,
-        takes: Participants::Twins,
-        side_measurement: None,
-    }
+    let points = over_key_sets(plan.sets_or(&SETS), count, 0);
+    Grid { memory: MemoryDetail::Whole, ..Grid::new(points, &LOOPS, Participants::Twins) }
 }
 
 fn rounds(plan: &BenchPlan) -> usize {
@@ -62,10 +42,7 @@ static SELF_TEST: Experiment = Experiment {
     source: "SkeinDB's own targets",
     claim: "one index under two names shows no difference: no two medians differ by more than the \
             spread of their rounds",
-    memory: |plan| {
-        let grid = grid(plan);
-        grid::memory(&grid.points, LOOPS.len(), grid.operations)
-    },
+    memory: |plan| grid(plan).memory(),
     steps: |plan| grid(plan).points.len() * rounds(plan) * Participants::Twins.count(),
     run,
     judge: |findings| no_difference(findings, OURS, AGAIN),
@@ -108,21 +85,17 @@ fn no_difference(findings: &Findings, one: &str, other: &str) -> Judgement {
 
 #[cfg(test)]
 mod tests {
-    use super::super::findings::MeasureSpec;
     use super::*;
-    use crate::result::{AxisPoint, Better, ClaimAnswer};
+    use crate::result::ClaimAnswer;
 
     /// Returns three rounds of each measure for both names; the second's are the given multiples of
     /// the first's.
     fn findings(measures: &[(&str, f64)]) -> Findings {
         let mut findings = Findings::default();
         for (measure, times) in measures {
-            let place = MeasureSpec { measure, unit: "Mops/s", better: Better::More };
-            let at = AxisPoint::name("key set", "rand-8");
             // A width of 2 %.
             for figure in [0.99, 1.0, 1.01] {
-                findings.add(place, OURS, Some(&at), figure);
-                findings.add(place, AGAIN, Some(&at), times * figure);
+                findings.add_rates(measure, "rand-8", &[(OURS, figure), (AGAIN, times * figure)]);
             }
         }
         findings

@@ -7,7 +7,7 @@
 
 use linkme::distributed_slice;
 
-use super::grid::{self, Grid, INSERT, InsertMode, MemoryDetail, over_key_sets};
+use super::grid::{self, Grid, INSERT, over_key_sets};
 use super::loops::{DEPENDENT, GridLoop, LOOKUP, scans};
 use super::participants::{Participants, SKIP_LIST};
 use super::{BenchPlan, EXPERIMENTS, Experiment, Findings, Judgement};
@@ -58,15 +58,9 @@ const WITHOUT_VERSIONS: f64 = 3.0;
 
 fn grid(plan: &BenchPlan) -> Grid<'static> {
     let count = plan.keys_or([300_000, 5_000_000, 20_000_000, 20_000_000]);
-    Grid {
-        points: over_key_sets(plan.sets_or(&["rand-8"]), count, 0),
-        loops: &LOOPS,
-        operations: count.clamp(1_000, 2_000_000),
-        inserts: InsertMode::Timed,
-        memory: MemoryDetail::No,
-        takes: Participants::Named(&[SKIP_LIST, PLAIN, AHEAD_4, BARE, BARE_PLAIN, CROSSBEAM]),
-        side_measurement: None,
-    }
+    let points = over_key_sets(plan.sets_or(&["rand-8"]), count, 0);
+    let takes = Participants::Named(&[SKIP_LIST, PLAIN, AHEAD_4, BARE, BARE_PLAIN, CROSSBEAM]);
+    Grid::new(points, &LOOPS, takes)
 }
 
 #[distributed_slice(EXPERIMENTS)]
@@ -118,31 +112,21 @@ fn judge_list(
 
 #[cfg(test)]
 mod tests {
-    use super::super::findings::MeasureSpec;
     use super::*;
-    use crate::result::{AxisPoint, Better, ClaimAnswer};
+    use crate::result::ClaimAnswer::{CannotBeTested, DoesNotHold, Holds};
 
     /// Returns findings with the rates of the list, of its plain cursor, with and without versions,
     /// and of the crate.
     fn found(rates: impl Fn(&str) -> [f64; 3], bare: f64) -> Findings {
         let mut findings = Findings::default();
-        let at = AxisPoint::name("key set", "rand-8");
         for measure in LOOPS.map(|each| each.measure).into_iter().chain([INSERT]) {
-            let place = MeasureSpec { measure, unit: "Mops/s", better: Better::More };
-            for (name, rate) in [SKIP_LIST, PLAIN, CROSSBEAM].into_iter().zip(rates(measure)) {
-                findings.add(place, name, Some(&at), rate);
-            }
-            findings.add(place, BARE, Some(&at), bare);
-            findings.add(place, BARE_PLAIN, Some(&at), 1.0);
+            let [list, plain, crossbeam] = rates(measure);
+            let lists = [(SKIP_LIST, list), (PLAIN, plain), (CROSSBEAM, crossbeam)];
+            findings.add_rates(measure, "rand-8", &lists);
+            findings.add_rates(measure, "rand-8", &[(BARE, bare), (BARE_PLAIN, 1.0)]);
         }
         findings
     }
-
-    fn answers(findings: &Findings) -> Vec<ClaimAnswer> {
-        judge(findings).each().into_iter().map(|judged| judged.answer).collect()
-    }
-
-    use ClaimAnswer::{CannotBeTested, DoesNotHold, Holds};
 
     #[test]
     fn short_ranges_may_lose() {
@@ -150,7 +134,7 @@ mod tests {
             "scan of 5" | "scan of 10" => [0.5, 1.0, 0.1],
             _ => [2.0, 1.0, 0.6],
         };
-        assert_eq!(answers(&found(rates, 3.1)), [Holds; 6]);
+        assert_eq!(judge(&found(rates, 3.1)).answers(), [Holds; 6]);
     }
 
     #[test]
@@ -162,7 +146,7 @@ mod tests {
             _ => [2.5, 1.0, 0.9],
         };
         let judged = [Holds, DoesNotHold, DoesNotHold, DoesNotHold, DoesNotHold, DoesNotHold];
-        assert_eq!(answers(&found(rates, 2.9)), judged);
-        assert_eq!(answers(&Findings::default()), [CannotBeTested; 6]);
+        assert_eq!(judge(&found(rates, 2.9)).answers(), judged);
+        assert_eq!(judge(&Findings::default()).answers(), [CannotBeTested; 6]);
     }
 }

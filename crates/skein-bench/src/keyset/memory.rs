@@ -17,6 +17,14 @@ pub fn estimated_bytes(name: &str, count: usize) -> Result<u64> {
     estimate(&ParsedKeySet::parse(name, count as u64, 0)?, count)
 }
 
+/// Returns the greatest of some key sets' estimates; 0 if there is none.
+///
+/// # Errors
+/// If one of them could not be estimated.
+pub fn greatest(estimates: impl IntoIterator<Item = Result<u64>>) -> Result<u64> {
+    estimates.into_iter().try_fold(0, |most, bytes| Ok(bytes?.max(most)))
+}
+
 fn estimate(named: &ParsedKeySet, count: usize) -> Result<u64> {
     let mean = sampled_mean(named)?;
     let source = named.open()?;

@@ -38,7 +38,7 @@ mod tests;
 pub use family::{KeyFamily, KeyRequest, KeySource};
 pub use generate::{KeySet, make};
 pub use listing::{describe, list};
-pub use memory::estimated_bytes;
+pub use memory::{estimated_bytes, greatest};
 pub use name::open;
 pub use packed_keys::PackedKeys;
 pub use permutation::NumberPermutation;

@@ -215,6 +215,11 @@ impl ResultLine {
             Self::Verdict(verdict) => &verdict.run,
         }
     }
+
+    /// Returns the figures of the line, if it has some.
+    pub fn cell(&self) -> Option<&ResultCell> {
+        if let Self::Cell(cell) = self { Some(cell) } else { None }
+    }
 }
 
 impl AxisPoint {

@@ -81,8 +81,8 @@ fn judge_layout(findings: &Findings, tries: [&DiskTrieSetup; 3]) -> Judgement {
     let more = Judgement::at_least(1.0, &format!("that gain, {linked} / the others"), &others);
     let rate = |power: u32| findings.median(SET.measure, linked, Some(&at(power).label));
     let flat = rate(FLAT_FROM).zip(rate(POWERS[POWERS.len() - 1]));
-    let flat: Vec<_> = flat.map(|(before, last)| (linked.to_owned(), before / last)).into_iter().collect();
-    let flat = Judgement::at_least(FLAT, "set, cache of 2^11 pages / of 2^16", &flat);
+    let flat = flat.map(|(before, last)| (linked.to_owned(), before / last));
+    let flat = Judgement::at_least(FLAT, "set, cache of 2^11 pages / of 2^16", flat.as_slice());
     all.alongside(more).alongside(flat)
 }
 
@@ -100,11 +100,7 @@ mod tests {
                     findings.add(SET, trie.words, Some(&at(power)), rate);
                 }
             }
-            judge_layout(&findings, [LINKED, CLASSICAL, HASH])
-                .each()
-                .into_iter()
-                .map(|judged| judged.answer)
-                .collect::<Vec<_>>()
+            judge_layout(&findings, [LINKED, CLASSICAL, HASH]).answers()
         };
         assert_eq!(judged([1.0, 5.0, 5.1]), [Holds; 3]);
         assert_eq!(judged([1.0, 1.1, 1.5]), [Holds, DoesNotHold, DoesNotHold]);

@@ -96,8 +96,7 @@ fn judge_trie(findings: &Findings, line: &str) -> Judgement {
     match (reached(1.0), reached(TIMES)) {
         (Some(first), Some(last)) => {
             let kept = rate(last).zip(rate(first)).map(|(last, first)| (line.to_owned(), last / first));
-            let what = "set, file of ten caches / of one";
-            Judgement::at_least(STABLE, what, &Vec::from_iter(kept))
+            Judgement::at_least(STABLE, "set, file of ten caches / of one", kept.as_slice())
         }
         _ => Judgement::untested(format!(
             "{line}: the file has not grown to ten times the cache; set a greater --count"

@@ -173,46 +173,37 @@ fn judge_insensitive(findings: &Findings, trie: &DiskTrieSetup) -> Judgement {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::experiment::findings::MeasureSpec;
     use crate::result::ClaimAnswer::{CannotBeTested, DoesNotHold, Holds};
-    use crate::result::{AxisPoint, ClaimAnswer};
 
-    fn add(
-        findings: &mut Findings,
-        measure: super::super::super::findings::MeasureSpec<'_>,
-        name: &str,
-        figures: [f64; 2],
-    ) {
+    fn add(findings: &mut Findings, measure: MeasureSpec<'_>, name: &str, figures: [f64; 2]) {
         for (length, figure) in [4.0, 64.0].into_iter().zip(figures) {
             findings.add(measure, name, Some(&AxisPoint::number("key bytes", length)), figure);
         }
     }
 
-    fn answers(judged: Judgement) -> Vec<ClaimAnswer> {
-        judged.each().into_iter().map(|judged| judged.answer).collect()
-    }
-
     #[test]
     fn shared_prefixes_must_be_faster_everywhere() {
         let mut findings = Findings::default();
-        assert_eq!(answers(judge_sharing(&findings, LINKED)), [CannotBeTested; 3]);
+        assert_eq!(judge_sharing(&findings, LINKED).answers(), [CannotBeTested; 3]);
         for (place, edited) in [(SET, [2.0, 2.0]), (GET, [2.0, 0.5]), (GROWTH, [0.5, 1.0])] {
             add(&mut findings, place, &line(LINKED, "editstr"), edited);
             add(&mut findings, place, &line(LINKED, "randstr"), [1.0, 1.0]);
         }
-        assert_eq!(answers(judge_sharing(&findings, LINKED)), [Holds, DoesNotHold, Holds]);
+        assert_eq!(judge_sharing(&findings, LINKED).answers(), [Holds, DoesNotHold, Holds]);
     }
 
     #[test]
     fn the_classical_trie_must_keep_more() {
         let mut findings = Findings::default();
-        assert_eq!(answers(judge_keeping(&findings, CLASSICAL, LINKED)), [CannotBeTested]);
+        assert_eq!(judge_keeping(&findings, CLASSICAL, LINKED).answers(), [CannotBeTested]);
         for (trie, kept) in [(CLASSICAL, [1.0, 0.6]), (LINKED, [4.0, 2.0])] {
             add(&mut findings, SET, &line(trie, "editstr"), kept);
         }
-        assert_eq!(answers(judge_keeping(&findings, CLASSICAL, LINKED)), [Holds]);
+        assert_eq!(judge_keeping(&findings, CLASSICAL, LINKED).answers(), [Holds]);
         add(&mut findings, SET, &line(CLASSICAL, "randstr"), [1.0, 0.1]);
         add(&mut findings, SET, &line(LINKED, "randstr"), [1.0, 0.2]);
-        assert_eq!(answers(judge_keeping(&findings, CLASSICAL, LINKED)), [Holds, DoesNotHold]);
+        assert_eq!(judge_keeping(&findings, CLASSICAL, LINKED).answers(), [Holds, DoesNotHold]);
     }
 
     #[test]
@@ -220,10 +211,10 @@ mod tests {
         let mut findings = Findings::default();
         add(&mut findings, SET, &line(HASH, "editstr"), [1.0, 0.9]);
         add(&mut findings, SET, &line(HASH, "randstr"), [1.0, 0.95]);
-        assert_eq!(answers(judge_insensitive(&findings, HASH)), [Holds, Holds]);
+        assert_eq!(judge_insensitive(&findings, HASH).answers(), [Holds, Holds]);
         let mut findings = Findings::default();
         add(&mut findings, SET, &line(HASH, "editstr"), [1.3, 1.0]);
         add(&mut findings, SET, &line(HASH, "randstr"), [1.0, 1.0]);
-        assert_eq!(answers(judge_insensitive(&findings, HASH)), [DoesNotHold, DoesNotHold]);
+        assert_eq!(judge_insensitive(&findings, HASH).answers(), [DoesNotHold, DoesNotHold]);
     }
 }

@@ -32,6 +32,7 @@ use skein_disk::PAGE;
 
 use super::setting::CACHE_PAGES;
 use super::{Bench, BenchPlan, RunSize};
+use crate::keyset;
 use crate::rival::store::{DiskTrieSetup, PAPER_TRIES, TRIES};
 use crate::{Error, Result};
 use requests::KeyRequests;
@@ -60,8 +61,7 @@ fn cache_pages(plan: &BenchPlan) -> usize {
 /// writing.
 fn memory<'a>(plan: &BenchPlan, names: impl IntoIterator<Item = &'a str>, cache_pages: usize) -> Result<u64> {
     let requests = names.into_iter().map(|name| KeyRequests::memory(name, count(plan)));
-    let most = requests.collect::<Result<Vec<u64>>>()?.into_iter().max().unwrap_or(0);
-    Ok(most + 2 * (cache_pages * PAGE) as u64)
+    Ok(keyset::greatest(requests)? + 2 * (cache_pages * PAGE) as u64)
 }
 
 /// Returns those tries that the user wants, grouped by the number of their requests, the most

@@ -122,7 +122,7 @@ mod tests {
                 findings.add(SET, "trie", Some(&at), rate);
                 findings.add(GROWTH, "trie", Some(&at), space);
             }
-            judge(&findings).each().into_iter().map(|judged| judged.answer).collect::<Vec<_>>()
+            judge(&findings).answers()
         };
         let rising = [1.0, 1.0, 2.0, 2.5, 3.0];
         assert_eq!(judged([1.0, 1.5, 2.0, 1.5, 1.0], rising), [Holds, Holds, Holds]);

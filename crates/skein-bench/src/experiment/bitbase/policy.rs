@@ -139,14 +139,7 @@ impl PolicyTurn<'_> {
         let begun = clock.now();
         let wrong = pinned(0, || self.get(&store, timed))?;
         let seconds = clock.since(begun).as_secs_f64();
-        let wrong = wrong.map_err(failed)?;
-        if wrong > 0 {
-            return Err(Error::Wrong {
-                contender: self.way.to_owned(),
-                measure: GET.measure.to_owned(),
-                wrong,
-            });
-        }
+        Error::check_answers(self.way, GET.measure, wrong.map_err(failed)?)?;
         let after = store.stats().buffer;
         let (hits, misses) = (after.hits - before.hits, after.misses - before.misses);
         bench.add(GET, self.way, Some(at), thousands(timed.len(), seconds))?;
@@ -215,7 +208,7 @@ mod tests {
                 findings.add(GET, WAYS[0].2, Some(&at), rates[0]);
                 findings.add(GET, WAYS[1].2, Some(&at), rates[1]);
             }
-            judge(&findings).each().into_iter().map(|judged| judged.answer).collect::<Vec<_>>()
+            judge(&findings).answers()
         };
         assert_eq!(judged([1.0, 1.1], [1.0, 1.1]), [Holds, Holds]);
         assert_eq!(judged([1.2, 1.1], [1.0, 1.2]), [DoesNotHold, DoesNotHold]);

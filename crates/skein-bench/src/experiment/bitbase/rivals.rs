@@ -23,8 +23,8 @@ use std::time::Instant;
 
 use linkme::distributed_slice;
 
-use super::super::store::{contenders, contenders_count, krows_per_s, wrong};
-use super::series::{of_each, rate, space};
+use super::super::store::{contenders, contenders_count, count_right, krows_per_s, named, put_all};
+use super::series::{of_each, rate};
 use crate::experiment::findings::MeasureSpec;
 use crate::experiment::setting::{BATCH, GETS, SYNC_PUTS};
 use crate::experiment::{Bench, BenchPlan, EXPERIMENTS, Experiment, Findings, Judgement};
@@ -44,10 +44,10 @@ const SET: MeasureSpec<'_> = rate("set");
 const SET_MANY: MeasureSpec<'_> = rate("set, 100 at once");
 const INC: MeasureSpec<'_> = rate("inc");
 const DURABLE: MeasureSpec<'_> = rate("set, durable");
-pub(super) const ON_DISK: MeasureSpec<'_> = space("on disk", "B/key");
+pub(super) const ON_DISK: MeasureSpec<'_> = MeasureSpec::less("on disk", "B/key");
 /// The resident memory of the whole process. It includes memory left over from earlier turns and,
 /// for LMDB, the pages of the file.
-const MEMORY: MeasureSpec<'_> = space("resident, whole process", "MiB");
+const MEMORY: MeasureSpec<'_> = MeasureSpec::less("resident, whole process", "MiB");
 
 /// The bytes of values: integers, and others.
 const VALUES: [usize; 2] = [INTEGER_BYTES, 100];
@@ -195,7 +195,7 @@ impl EngineTurn<'_> {
 
     /// Adds the engine's name to its error.
     fn named<T>(&self, done: StoreResult<T>) -> Result<T> {
-        done.map_err(|error| Error::Failed(format!("{}: {error}", self.entry.name)))
+        named(self.entry.name, done)
     }
 
     fn open(&self, level: DurabilityLevel) -> Result<Box<dyn StoreContender>> {
@@ -221,12 +221,7 @@ impl EngineTurn<'_> {
     /// Loads all rows and forces them to disk; the force is included in the time.
     fn load(&self, bench: &mut Bench, store: &mut dyn StoreContender) -> Result<()> {
         let (rows, batch) = (self.rows, bench.plan.setting(&BATCH, 1000));
-        self.timed(bench, LOAD, rows.len(), || {
-            for first in (0..rows.len()).step_by(batch) {
-                store.put_batch(rows, first..(first + batch).min(rows.len()))?;
-            }
-            store.force()
-        })?;
+        self.timed(bench, LOAD, rows.len(), || put_all(store, rows, batch))?;
         if !self.entry.durable {
             return Ok(());
         }
@@ -246,15 +241,11 @@ impl EngineTurn<'_> {
         let mut right = 0;
         self.timed(bench, place, asked.len(), || {
             asked.chunks(at_once.max(1)).try_for_each(|numbers| {
-                store.get_each(self.rows, numbers, &mut |n, value| {
-                    right += usize::from(value.is_some_and(|value| self.rows.is(n, value)));
-                })
+                right += count_right(store, self.rows, numbers)?;
+                Ok(())
             })
         })?;
-        if right < asked.len() {
-            return Err(wrong(self.entry.name, place.measure, asked.len() - right));
-        }
-        Ok(())
+        Error::check_answers(self.entry.name, place.measure, asked.len() - right)
     }
 
     /// Checks that each integer is its first value plus the number of its increments.
@@ -270,10 +261,7 @@ impl EngineTurn<'_> {
             right += usize::from(value == Some(sum.as_bytes()));
         });
         self.named(read)?;
-        if right < numbers.len() {
-            return Err(wrong(self.entry.name, INC.measure, numbers.len() - right));
-        }
-        Ok(())
+        Error::check_answers(self.entry.name, INC.measure, numbers.len() - right)
     }
 }
 
@@ -329,7 +317,7 @@ mod tests {
                     findings.add(SET, name, Some(&at), rate);
                 }
             }
-            judge(&findings).each().into_iter().map(|judged| judged.answer).collect::<Vec<_>>()
+            judge(&findings).answers()
         };
         assert_eq!(judged(1.1, 1.0), [Holds, CannotBeTested, Holds, CannotBeTested]);
         assert_eq!(judged(1.1, 0.9), [Holds, CannotBeTested, DoesNotHold, CannotBeTested]);

@@ -12,7 +12,7 @@ use crate::experiment::findings::MeasureSpec;
 use crate::experiment::scratch::Scratch;
 use crate::keyset::SeededRandom;
 use crate::machine::ResidentBytes;
-use crate::result::{AxisPoint, Better};
+use crate::result::AxisPoint;
 use crate::rival::store::DiskTrieSetup;
 use crate::sys::{LoopClock, pinned};
 use crate::{Error, Result};
@@ -27,24 +27,18 @@ const WRITTEN: MeasureSpec<'_> = rate("set, and all pages written");
 pub const GET: MeasureSpec<'_> = rate("get");
 /// The paper's bytes per query, counting pages in use. The file is longer, since it grows by 1,024
 /// pages at a time.
-pub const GROWTH: MeasureSpec<'_> = space("file per request", "B/request");
+pub const GROWTH: MeasureSpec<'_> = MeasureSpec::less("file per request", "B/request");
 /// The same per key, since several requests may set one key.
-pub const PER_KEY: MeasureSpec<'_> = space("file per key", "B/key");
+pub const PER_KEY: MeasureSpec<'_> = MeasureSpec::less("file per key", "B/key");
 /// The fraction of page accesses that had to read the page.
-pub const MISSES: MeasureSpec<'_> =
-    MeasureSpec { measure: "pages read", unit: "% of those asked for", better: Better::Less };
+pub const MISSES: MeasureSpec<'_> = MeasureSpec::less("pages read", "% of those asked for");
 /// The resident memory of the whole process, including the requests and memory left over from
 /// earlier turns.
-const MEMORY: MeasureSpec<'_> = space("resident, whole process", "MiB");
+const MEMORY: MeasureSpec<'_> = MeasureSpec::less("resident, whole process", "MiB");
 
 /// Returns a measure of thousands of requests per second.
 pub const fn rate(measure: &str) -> MeasureSpec<'_> {
-    MeasureSpec { measure, unit: "kreq/s", better: Better::More }
-}
-
-/// Returns a measure of space.
-pub const fn space<'a>(measure: &'a str, unit: &'a str) -> MeasureSpec<'a> {
-    MeasureSpec { measure, unit, better: Better::Less }
+    MeasureSpec::more(measure, "kreq/s")
 }
 
 /// The greatest number of gets; their keys are those of random requests.
@@ -180,12 +174,8 @@ impl TrieSeries<'_> {
             })
         })?;
         let seconds = clock.since(begun).as_secs_f64();
-        match wrong.map_err(failed)? {
-            0 => Ok(thousands(numbers.len(), seconds)),
-            wrong => {
-                Err(Error::Wrong { contender: self.name.to_owned(), measure: GET.measure.to_owned(), wrong })
-            }
-        }
+        Error::check_answers(self.name, GET.measure, wrong.map_err(failed)?)?;
+        Ok(thousands(numbers.len(), seconds))
     }
 }
 

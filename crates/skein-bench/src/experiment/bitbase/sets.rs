@@ -3,7 +3,7 @@
 use linkme::distributed_slice;
 
 use super::super::store::{contenders, contenders_count};
-use super::rivals::EngineTurn;
+use super::rivals::{EngineTurn, ON_DISK};
 use crate::experiment::{Bench, BenchPlan, EXPERIMENTS, Experiment, Findings, Judgement};
 use crate::keyset;
 use crate::result::AxisPoint;
@@ -27,12 +27,9 @@ static SPACE_OF_SETS: Experiment = Experiment {
     source: "this project's aims",
     claim: "of our tries, the linked one takes the fewest bytes on every kind of keys",
     memory: |plan| {
-        let keys = plan
-            .sets_or(&SETS)
-            .iter()
-            .map(|name| keyset::estimated_bytes(name, count(plan)))
-            .collect::<Result<Vec<_>>>()?;
-        Ok(3 * keys.into_iter().max().unwrap_or(0) + 100 * count(plan) as u64)
+        let keys = plan.sets_or(&SETS);
+        let keys = keys.iter().map(|name| keyset::estimated_bytes(name, count(plan)));
+        Ok(3 * keyset::greatest(keys)? + 100 * count(plan) as u64)
     },
     steps: |plan| plan.rounds * plan.sets_or(&SETS).len() * contenders_count(StoreRole::Pages),
     run,
@@ -50,9 +47,7 @@ fn run(bench: &mut Bench) -> Result<()> {
     let scratch = bench.scratch()?;
     for name in plan.sets_or(&SETS) {
         let set = keyset::make(&name, count(&plan), 0, plan.seed)?;
-        if let Some(note) = &set.note {
-            bench.findings.note(note.clone());
-        }
+        bench.findings.note_on(&set);
         let rows = BenchRows::of_keys(set.keys, INTEGER_BYTES, plan.seed);
         for round in 0..plan.rounds {
             for entry in &entries {
@@ -69,14 +64,11 @@ fn run(bench: &mut Bench) -> Result<()> {
 fn judge(findings: &Findings) -> Judgement {
     let others = TRIES.iter().map(|trie| trie.name).filter(|name| *name != DISK_LINKED);
     let ratios = others.flat_map(|other| {
-        let of_sets = findings.ratios(super::rivals::ON_DISK.measure, other, DISK_LINKED);
+        let of_sets = findings.ratios(ON_DISK.measure, other, DISK_LINKED);
         of_sets.into_iter().map(move |(set, ratio)| (format!("{set}, {other}"), ratio))
     });
-    Judgement::at_least(
-        1.0,
-        "bytes on disk of a key, the other / the linked trie",
-        &ratios.collect::<Vec<_>>(),
-    )
+    let ratios: Vec<_> = ratios.collect();
+    Judgement::at_least(1.0, "bytes on disk of a key, the other / the linked trie", &ratios)
 }
 
 #[cfg(test)]
@@ -89,12 +81,7 @@ mod tests {
         let judged = |classical: f64| {
             let mut findings = Findings::default();
             for (name, bytes) in [(DISK_LINKED, 60.0), (TRIES[1].name, classical), ("lmdb", 1.0)] {
-                findings.add(
-                    super::super::rivals::ON_DISK,
-                    name,
-                    Some(&AxisPoint::name("key set", "osm")),
-                    bytes,
-                );
+                findings.add(ON_DISK, name, Some(&AxisPoint::name("key set", "osm")), bytes);
             }
             judge(&findings).answer
         };

@@ -124,10 +124,7 @@ mod tests {
     #[test]
     fn each_claim_has_its_figures() {
         let mut findings = Findings::default();
-        let judged = |findings: &Findings| {
-            judge(findings).each().into_iter().map(|judged| judged.answer).collect::<Vec<_>>()
-        };
-        assert_eq!(judged(&findings), [CannotBeTested; 4]);
+        assert_eq!(judge(&findings).answers(), [CannotBeTested; 4]);
         let files = [(CLASSICAL, [50.0, 400.0]), (LINKED, [40.0, 200.0]), (HASH, [90.0, 91.0])];
         for (trie, [first, last]) in files {
             for (at, figure) in [(8.0, first), (64.0, last)] {
@@ -136,7 +133,7 @@ mod tests {
             }
         }
         assert_eq!(
-            judged(&findings),
+            judge(&findings).answers(),
             [Holds, Holds, Holds, CannotBeTested, Holds, Holds, DoesNotHold, CannotBeTested]
         );
     }

@@ -1,21 +1,17 @@
 use super::super::{bench, named};
 use super::*;
-use crate::result::{ClaimVerdict, Machine, ResultCell, ResultLine, ResultSink, read};
+use crate::result::{ClaimVerdict, ResultCell, ResultLine};
 use crate::rival::store::{self, StoreRole};
 
 /// Runs an experiment at a tiny size; returns its cells and its verdicts.
 fn tiny(name: &str, count: usize) -> (Vec<ResultCell>, Vec<ClaimVerdict>) {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let stores = folder.path().join("stores");
-    let plan = BenchPlan { count: Some(count), rounds: 1, folder: stores.clone(), ..BenchPlan::of_a_test() };
-    let results = folder.path().join("results.jsonl");
-    let mut sink = ResultSink::append(&results).expect("a file");
     let experiment = named(name).expect("registered");
+    let plan = BenchPlan { count: Some(count), rounds: 1, ..BenchPlan::of_a_test() };
     assert!((experiment.memory)(&plan).expect("good names") > 0 && (experiment.steps)(&plan) > 0);
-    bench::run(experiment, &plan, &Machine::default(), true, &mut sink).expect("it runs");
-    assert_eq!(std::fs::read_dir(stores).expect("made").count(), 0, "folders stay behind");
+    let (lines, done) = bench::run_in_test(experiment, plan);
+    done.expect("it runs");
     let (mut cells, mut verdicts) = (Vec::new(), Vec::new());
-    for line in read(&results).expect("readable") {
+    for line in lines {
         match line {
             ResultLine::Cell(cell) => cells.push(cell),
             ResultLine::Verdict(verdict) => verdicts.push(verdict),

@@ -45,30 +45,21 @@ fn judge(findings: &Findings) -> Judgement {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::findings::MeasureSpec;
     use super::*;
-    use crate::result::{AxisPoint, Better, ClaimAnswer};
+    use crate::result::ClaimAnswer;
 
     #[test]
     fn prefetching_and_note_10_have_a_verdict_each() {
         let mut findings = Findings::default();
-        let place = |measure| MeasureSpec { measure, unit: "Mops/s", better: Better::More };
-        for set in ["rand-8", "reddit"] {
-            let at = AxisPoint::name("key set", set);
-            for (measure, ours, theirs) in [(LOOKUP.measure, 2.0, 1.0), (DEPENDENT.measure, 1.5, 1.0)] {
-                findings.add(place(measure), CUCKOO, Some(&at), ours);
-                findings.add(place(measure), SERIAL, Some(&at), theirs);
-            }
-            let art = if set == "rand-8" { 1.0 } else { 9.0 };
-            findings.add(place(INSERT), CUCKOO, Some(&at), 0.97);
-            findings.add(place(INSERT), ART, Some(&at), art);
+        for (set, art) in [("rand-8", 1.0), ("reddit", 9.0)] {
+            findings.add_rates(LOOKUP.measure, set, &[(CUCKOO, 2.0), (SERIAL, 1.0)]);
+            findings.add_rates(DEPENDENT.measure, set, &[(CUCKOO, 1.5), (SERIAL, 1.0)]);
+            findings.add_rates(INSERT, set, &[(CUCKOO, 0.97), (ART, art)]);
         }
         let judged = judge(&findings).each();
         assert!(judged.iter().all(|judged| judged.answer == ClaimAnswer::Holds), "{judged:?}");
-        let at = AxisPoint::name("key set", "osm");
-        for (name, rate) in [(CUCKOO, 0.9), (SERIAL, 1.0), (ART, 1.0)] {
-            findings.add(place(LOOKUP.measure), name, Some(&at), rate);
-            findings.add(place(INSERT), name, Some(&at), rate);
+        for measure in [LOOKUP.measure, INSERT] {
+            findings.add_rates(measure, "osm", &[(CUCKOO, 0.9), (SERIAL, 1.0), (ART, 1.0)]);
         }
         let judged = judge(&findings).each();
         assert!(judged.iter().all(|judged| judged.answer == ClaimAnswer::DoesNotHold), "{judged:?}");

@@ -6,6 +6,7 @@
 
 use linkme::distributed_slice;
 
+use super::super::findings::shown;
 use super::super::grid::{self, Grid, INSERT, MemoryDetail};
 use super::super::index_memory::BESIDE;
 use super::super::loops::{GridLoop, LOOKUP};
@@ -53,8 +54,7 @@ fn judge(findings: &Findings) -> Judgement {
     let bytes = Judgement::from_to(LARGER, "bytes, MlpIndex / Cuckoo Trie", &of(MLP, BESIDE));
     let hash = HASH.iter().filter_map(|hash| {
         let (rates, bytes) = (rates(hash), of(hash, BESIDE));
-        let bytes: Vec<_> = bytes.into_iter().map(|(what, ratio)| format!("{what}: {ratio:.2}")).collect();
-        let what = format!("{hash} / Cuckoo Trie ({})", bytes.join(", "));
+        let what = format!("{hash} / Cuckoo Trie ({})", shown(&bytes));
         (!rates.is_empty()).then(|| Judgement::at_least(FASTER.0, &what, &rates))
     });
     hash.fold(mlp.alongside(bytes), Judgement::alongside)
@@ -62,21 +62,14 @@ fn judge(findings: &Findings) -> Judgement {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::findings::MeasureSpec;
     use super::*;
     use crate::result::ClaimAnswer::{CannotBeTested, DoesNotHold, Holds};
-    use crate::result::{AxisPoint, Better};
 
     #[test]
     fn mlp_index_and_hash_tables_are_judged_apart() {
         let mut findings = Findings::default();
         let untested = judge(&findings).each();
         assert!(untested.iter().all(|judged| judged.answer == CannotBeTested), "{untested:?}");
-        let (at, place) = (AxisPoint::name("key set", "osm"), |measure| MeasureSpec {
-            measure,
-            unit: "",
-            better: Better::More,
-        });
         let found = [
             (CUCKOO, [2.0, 1.0, 20.0]),
             (MLP, [3.0, 2.0, 40.0]),
@@ -85,7 +78,7 @@ mod tests {
         ];
         for (name, figures) in found {
             for (measure, figure) in [LOOKUP.measure, INSERT, BESIDE].into_iter().zip(figures) {
-                findings.add(place(measure), name, Some(&at), figure);
+                findings.add_rates(measure, "osm", &[(name, figure)]);
             }
         }
         let judged = judge(&findings).each();

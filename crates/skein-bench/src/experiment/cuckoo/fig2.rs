@@ -9,7 +9,7 @@
 use linkme::distributed_slice;
 
 use super::super::findings::MeasureSpec;
-use super::super::grid::{self, Grid, GridPoint, InsertMode, MemoryDetail, over_key_sets};
+use super::super::grid::{self, Grid, GridPoint, InsertMode, over_key_sets};
 use super::super::loops::{DEPENDENT, GridLoop, PreparedLoop, reads};
 use super::super::memory_read::{self, times};
 use super::super::participants::{CUCKOO, Participants};
@@ -17,7 +17,6 @@ use super::super::{Bench, BenchPlan, EXPERIMENTS, Experiment, Findings, Judgemen
 use super::RIVALS;
 use crate::Result;
 use crate::keyset::KeySet;
-use crate::result::Better;
 use crate::workload::lookup;
 use crate::workload::run::LoopStyle;
 
@@ -31,28 +30,19 @@ const CACHED: GridLoop =
 
 const LOOPS: [GridLoop; 2] = [DEPENDENT, CACHED];
 
-const TIME: MeasureSpec<'_> = MeasureSpec { measure: "time of a lookup", unit: "ns", better: Better::Less };
-const EXECUTING: MeasureSpec<'_> =
-    MeasureSpec { measure: "time of a lookup, all in the caches", unit: "ns", better: Better::Less };
-const WAITING: MeasureSpec<'_> =
-    MeasureSpec { measure: "time of a lookup, waiting for memory", unit: "ns", better: Better::Less };
-const IN_READS: MeasureSpec<'_> =
-    MeasureSpec { measure: "waiting for memory, in reads of memory", unit: "reads", better: Better::Less };
+const TIME: MeasureSpec<'_> = MeasureSpec::less("time of a lookup", "ns");
+const EXECUTING: MeasureSpec<'_> = MeasureSpec::less("time of a lookup, all in the caches", "ns");
+const WAITING: MeasureSpec<'_> = MeasureSpec::less("time of a lookup, waiting for memory", "ns");
+const IN_READS: MeasureSpec<'_> = MeasureSpec::less("waiting for memory, in reads of memory", "reads");
 
 fn count(plan: &BenchPlan) -> usize {
     plan.keys_or([1_000_000, 10_000_000, 20_000_000, 200_000_000])
 }
 
 fn grid(plan: &BenchPlan) -> Grid<'static> {
-    Grid {
-        points: over_key_sets(plan.sets_or(&["rand-8"]), count(plan), 0),
-        loops: &LOOPS,
-        operations: count(plan).clamp(1_000, 2_000_000),
-        inserts: InsertMode::Untimed,
-        memory: MemoryDetail::No,
-        takes: Participants::Ordered,
-        side_measurement: Some(split),
-    }
+    let points = over_key_sets(plan.sets_or(&["rand-8"]), count(plan), 0);
+    let grid = Grid::new(points, &LOOPS, Participants::Ordered);
+    Grid { inserts: InsertMode::Untimed, side_measurement: Some(split), ..grid }
 }
 
 #[distributed_slice(EXPERIMENTS)]

@@ -2,7 +2,7 @@
 
 use linkme::distributed_slice;
 
-use super::super::grid::{self, Grid, InsertMode, MemoryDetail, over_sizes};
+use super::super::grid::{self, Grid, InsertMode, over_sizes};
 use super::super::loops::{GridLoop, LOOKUP};
 use super::super::participants::{CUCKOO, Participants};
 use super::super::{BenchPlan, EXPERIMENTS, Experiment, Findings, Judgement};
@@ -17,15 +17,8 @@ const ENOUGH: f64 = 1_000_000.0;
 
 fn grid(plan: &BenchPlan) -> Grid<'static> {
     let most = plan.keys_or([1_000_000, 5_000_000, 20_000_000, 640_000_000]);
-    Grid {
-        points: over_sizes(&plan.sets_or(&["rand-8"]).swap_remove(0), most),
-        loops: &LOOPS,
-        operations: most.clamp(1_000, 2_000_000),
-        inserts: InsertMode::Untimed,
-        memory: MemoryDetail::No,
-        takes: Participants::Ordered,
-        side_measurement: None,
-    }
+    let points = over_sizes(&plan.sets_or(&["rand-8"]).swap_remove(0), most);
+    Grid { inserts: InsertMode::Untimed, ..Grid::new(points, &LOOPS, Participants::Ordered) }
 }
 
 #[distributed_slice(EXPERIMENTS)]
@@ -81,13 +74,13 @@ fn judge_slowing(findings: &Findings, ours: f64) -> Judgement {
 mod tests {
     use super::super::super::findings::MeasureSpec;
     use super::*;
-    use crate::result::{AxisPoint, Better, ClaimAnswer};
+    use crate::result::{AxisPoint, ClaimAnswer};
 
     #[test]
     fn slowdown_is_judged_alone_and_beside_trees() {
         let mut findings = Findings::default();
         assert_eq!(judge(&findings).answer, ClaimAnswer::CannotBeTested);
-        let place = MeasureSpec { measure: LOOKUP.measure, unit: "Mops/s", better: Better::More };
+        let place = MeasureSpec::more(LOOKUP.measure, "Mops/s");
         for (name, rates) in
             [(CUCKOO, [9.0, 2.0, 1.5]), (TREE, [1.2, 1.0, 0.5]), (super::super::WORMHOLE, [1.6, 1.6, 1.6])]
         {
@@ -95,7 +88,7 @@ mod tests {
                 findings.add(place, name, Some(&AxisPoint::number("keys", keys)), rate);
             }
         }
-        let answers: Vec<_> = judge(&findings).each().iter().map(|judged| judged.answer).collect();
+        let answers = judge(&findings).answers();
         assert_eq!(answers, [ClaimAnswer::DoesNotHold, ClaimAnswer::Holds, ClaimAnswer::DoesNotHold]);
     }
 
@@ -105,13 +98,13 @@ mod tests {
     /// not judged.
     #[test]
     fn leaving_the_caches_is_not_slowing_down() {
-        let place = MeasureSpec { measure: LOOKUP.measure, unit: "Mops/s", better: Better::More };
+        let place = MeasureSpec::more(LOOKUP.measure, "Mops/s");
         let mut findings = Findings::default();
         let mut add = |keys, ours, worm| {
             let at = AxisPoint::number("keys", keys);
             findings.add(place, CUCKOO, Some(&at), ours);
             findings.add(place, super::super::WORMHOLE, Some(&at), worm);
-            judge(&findings).each().into_iter().map(|judged| judged.answer).collect::<Vec<_>>()
+            judge(&findings).answers()
         };
         assert_eq!(add(62_500.0, 12.03, 13.18), [ClaimAnswer::CannotBeTested; 2]);
         assert_eq!(add(4_000_000.0, 2.33, 1.64), [ClaimAnswer::CannotBeTested, ClaimAnswer::Holds]);

@@ -24,7 +24,7 @@ mod targets;
 
 use linkme::distributed_slice;
 
-use super::grid::{self, Grid, InsertMode, MemoryDetail, over_key_sets};
+use super::grid::{self, Grid, InsertMode, over_key_sets};
 use super::loops::{GridLoop, LoopUnit, letter};
 use super::participants::{CUCKOO, OURS, Participants, WORMHOLE};
 use super::scaling::cores;
@@ -48,10 +48,6 @@ fn count(plan: &BenchPlan) -> usize {
     plan.keys_or([300_000, 5_000_000, 10_000_000, 70_000_000])
 }
 
-fn operations(plan: &BenchPlan) -> usize {
-    count(plan).clamp(1_000, 2_000_000)
-}
-
 /// Returns a grid over the key sets on one thread.
 fn over_sets(
     plan: &BenchPlan,
@@ -60,15 +56,7 @@ fn over_sets(
     takes: Participants,
 ) -> Grid<'static> {
     let absent = if loops.iter().any(|each| each.changes) { count(plan) / 4 } else { 0 };
-    Grid {
-        points: over_key_sets(plan.sets_or(sets), count(plan), absent),
-        loops,
-        operations: operations(plan),
-        inserts: InsertMode::Timed,
-        memory: MemoryDetail::No,
-        takes,
-        side_measurement: None,
-    }
+    Grid::new(over_key_sets(plan.sets_or(sets), count(plan), absent), loops, takes)
 }
 
 /// Returns the Cuckoo Trie's ratios to another contender in some measures, on the key sets that

@@ -21,11 +21,9 @@ use linkme::distributed_slice;
 use skein_index::{CuckooTrie, Inline, OrderedIndex};
 
 use super::super::findings::MeasureSpec;
-use super::super::grid::{
-    self, Grid, GridPoint, InsertMode, LONGEST, MemoryDetail, NEARLY_ALL, over_key_sets,
-};
+use super::super::grid::{self, Grid, GridPoint, InsertMode, LONGEST, NEARLY_ALL, over_key_sets};
 use super::super::latency;
-use super::super::loops::{GridLoop, LoopUnit, PreparedLoop, changes};
+use super::super::loops::{GridLoop, LoopUnit, PreparedLoop, changes, inserts};
 use super::super::participants::{CUCKOO, OURS, Participants, WORMHOLE};
 use super::super::{Bench, BenchPlan, EXPERIMENTS, Experiment, Findings, Judgement};
 use super::TREE;
@@ -49,12 +47,7 @@ const fn timed(mut each: GridLoop, threads: usize) -> GridLoop {
 }
 
 const LOOPS: [GridLoop; 2] = [
-    timed(
-        changes(ADDED, false, |asked, count, seed, share| {
-            mix::inserts_and_lookups(asked, count, 1.0, seed, share)
-        }),
-        1,
-    ),
+    timed(inserts::<100>(ADDED), 1),
     timed(
         changes(BESIDE, false, |asked, count, seed, share| match share.thread {
             0 => lookup::lookups(asked, count, 1.0, seed, share),
@@ -64,8 +57,7 @@ const LOOPS: [GridLoop; 2] = [
     ),
 ];
 
-const MOVED: MeasureSpec<'_> =
-    MeasureSpec { measure: "entries moved by an insert", unit: "entries", better: Better::Less };
+const MOVED: MeasureSpec<'_> = MeasureSpec::less("entries moved by an insert", "entries");
 const TABLE: MeasureSpec<'_> = MeasureSpec { measure: "table", unit: "MiB", better: Better::Neither };
 /// The moments at which the table is measured.
 const ENDS: [&str; 2] = ["at N keys", "at 2N keys"];
@@ -84,14 +76,13 @@ fn count(plan: &BenchPlan) -> usize {
 }
 
 fn grid(plan: &BenchPlan) -> Grid<'static> {
+    let points = over_key_sets(plan.sets_or(&["rand-8"]), count(plan), count(plan));
+    let takes = Participants::Named(&[CUCKOO, ROOM, OURS, WORMHOLE, TREE, "hashbrown"]);
     Grid {
-        points: over_key_sets(plan.sets_or(&["rand-8"]), count(plan), count(plan)),
-        loops: &LOOPS,
         operations: count(plan),
         inserts: InsertMode::Untimed,
-        memory: MemoryDetail::No,
-        takes: Participants::Named(&[CUCKOO, ROOM, OURS, WORMHOLE, TREE, "hashbrown"]),
         side_measurement: Some(count_moves),
+        ..Grid::new(points, &LOOPS, takes)
     }
 }
 
@@ -218,8 +209,7 @@ mod tests {
                 findings.add(MOVED, name, Some(&at("rand-8", "most")), most);
                 for end in ["", NEARLY_ALL, LONGEST] {
                     let measure = format!("{measure}{end}");
-                    let place = MeasureSpec { measure: &measure, unit: "us", better: Better::Less };
-                    findings.add(place, name, Some(&here), 5.0 * times);
+                    findings.add(MeasureSpec::less(&measure, "us"), name, Some(&here), 5.0 * times);
                 }
             }
         }
@@ -228,13 +218,10 @@ mod tests {
 
     #[test]
     fn moves_and_tails_have_a_verdict_each() {
-        let answers = |findings: &Findings| -> Vec<_> {
-            judge(findings).each().into_iter().map(|judged| judged.answer).collect()
-        };
-        assert_eq!(answers(&found(2.0, 1.9, 40.0)), [ClaimAnswer::Holds; 5]);
-        assert_eq!(answers(&found(2.0, 2.1, 500.0)), [ClaimAnswer::DoesNotHold; 5]);
-        assert_eq!(answers(&found(1.0, 1.0, 4.0)), [ClaimAnswer::CannotBeTested]);
-        assert_eq!(answers(&Findings::default()), [ClaimAnswer::CannotBeTested]);
+        assert_eq!(judge(&found(2.0, 1.9, 40.0)).answers(), [ClaimAnswer::Holds; 5]);
+        assert_eq!(judge(&found(2.0, 2.1, 500.0)).answers(), [ClaimAnswer::DoesNotHold; 5]);
+        assert_eq!(judge(&found(1.0, 1.0, 4.0)).answers(), [ClaimAnswer::CannotBeTested]);
+        assert_eq!(judge(&Findings::default()).answers(), [ClaimAnswer::CannotBeTested]);
     }
 
     #[test]

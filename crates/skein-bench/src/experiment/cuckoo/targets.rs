@@ -5,7 +5,7 @@ use linkme::distributed_slice;
 
 use super::super::aims::{Aims, Rate, rate};
 use super::super::findings::MeasureSpec;
-use super::super::grid::{self, Grid, GridPoint, INSERT, InsertMode, MemoryDetail};
+use super::super::grid::{self, Grid, GridPoint, INSERT, MemoryDetail};
 use super::super::loops::{DEPENDENT, GET_MANY, GridLoop, LOOKUP, PreparedLoop};
 use super::super::memory_read;
 use super::super::participants::{CUCKOO, OURS, Participants, WORMHOLE};
@@ -14,15 +14,14 @@ use super::super::{Bench, BenchPlan, EXPERIMENTS, Experiment, Findings, Judgemen
 use super::TREE;
 use crate::Result;
 use crate::keyset::KeySet;
-use crate::result::{AxisPoint, Better};
+use crate::result::AxisPoint;
 use crate::rival::index::CUCKOO_TRIE_TABLE;
 
 const LOOPS: [GridLoop; 4] = [LOOKUP, DEPENDENT, GET_MANY, SCAN];
 
 const LOOKUPS: &str = LOOKUP.measure;
 const HUNDRED: &str = SCAN.measure;
-const IN_READS: MeasureSpec<'_> =
-    MeasureSpec { measure: "lookup, dependent, in reads of memory", unit: "reads", better: Better::Less };
+const IN_READS: MeasureSpec<'_> = MeasureSpec::less("lookup, dependent, in reads of memory", "reads");
 
 /// The kinds of key sets, by the prefix of their names.
 const KINDS: [&str; 6] = ["rand-8", "osm", "rand-16", "reddit", "az1", "file:"];
@@ -62,14 +61,11 @@ fn points(plan: &BenchPlan) -> Vec<GridPoint> {
 }
 
 fn grid(plan: &BenchPlan) -> Grid<'static> {
+    let takes = Participants::Named(&[CUCKOO, OURS, WORMHOLE, TREE]);
     Grid {
-        points: points(plan),
-        loops: &LOOPS,
-        operations: super::operations(plan),
-        inserts: InsertMode::Timed,
         memory: MemoryDetail::ByPart,
-        takes: Participants::Named(&[CUCKOO, OURS, WORMHOLE, TREE]),
         side_measurement: Some(side_measurement),
+        ..Grid::new(points(plan), &LOOPS, takes)
     }
 }
 
@@ -132,12 +128,12 @@ mod tests {
         for set in sets {
             let at = AxisPoint::name("key set", set);
             for measure in [INSERT, LOOKUPS, DEPENDENT.measure, GET_MANY.measure, HUNDRED] {
-                let place = MeasureSpec { measure, unit: "Mops/s", better: Better::More };
                 let ours = if measure == GET_MANY.measure { 10.0 } else { 2.0 };
-                findings.add(place, CUCKOO, Some(&at), ours);
-                for other in [OURS, TREE, WORMHOLE] {
-                    findings.add(place, other, Some(&at), 1.0);
-                }
+                findings.add_rates(
+                    measure,
+                    set,
+                    &[(CUCKOO, ours), (OURS, 1.0), (TREE, 1.0), (WORMHOLE, 1.0)],
+                );
             }
             findings.add(per_key(BESIDE), CUCKOO, Some(&at), 28.0);
             findings.add(MOST, CUCKOO, Some(&at), 41.0);
@@ -148,13 +144,8 @@ mod tests {
 
     #[test]
     fn each_target_has_its_verdict_on_each_key_set() {
-        let judged = judge(&findings(&["rand-8", "reddit", "az1"])).each();
-        assert_eq!(judged.len(), (5 + 1 + 2) + 3 + (5 + 1 + 1), "{judged:?}");
-        let answer = |text: &str| {
-            let found: Vec<_> = judged.iter().filter(|judged| judged.why.starts_with(text)).collect();
-            assert_eq!(found.len(), 1, "{text}: {judged:?}");
-            found[0].answer
-        };
+        let judged = judge(&findings(&["rand-8", "reddit", "az1"]));
+        assert_eq!(judged.clone().each().len(), (5 + 1 + 2) + 3 + (5 + 1 + 1), "{judged:?}");
         for (text, expected) in [
             ("lookup, Cuckoo Trie / btreemap: rand-8: 2.00 (at least 2.5", ClaimAnswer::DoesNotHold),
             ("lookup, Cuckoo Trie / btreemap: az1: 2.00 (at least 1 ", ClaimAnswer::Holds),
@@ -173,7 +164,7 @@ mod tests {
             ("memory beside keys and values, most over a doubling, Cuckoo Trie: az1", ClaimAnswer::Holds),
             ("lookup, dependent, in reads of memory, Cuckoo Trie: rand-8: 2.50", ClaimAnswer::Holds),
         ] {
-            assert_eq!(answer(text), expected, "{text}");
+            assert_eq!(judged.answer_of(text), expected, "{text}");
         }
     }
 

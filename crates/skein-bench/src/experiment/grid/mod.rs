@@ -25,7 +25,7 @@ mod point;
 
 use super::{Bench, BenchPlan};
 use crate::keyset::{self, KeySet};
-use crate::result::{AxisPoint, Better};
+use crate::result::AxisPoint;
 use crate::rival::index::{self, DynIndex, RegisteredIndex};
 use crate::sys::{LoopClock, pinned};
 use crate::workload::run::{LoopOutcome, RunMode};
@@ -53,7 +53,22 @@ pub struct Grid<'a> {
     pub side_measurement: Option<SideMeasurement>,
 }
 
-impl Grid<'_> {
+impl<'a> Grid<'a> {
+    /// Returns a grid over these points. Inserts are timed and nothing is weighed. Each loop has as
+    /// many operations as the greatest point has keys, within limits.
+    pub fn new(points: Vec<GridPoint>, loops: &'a [GridLoop], takes: Participants) -> Self {
+        let most = points.iter().map(|point| point.count).max().unwrap_or(0);
+        Self {
+            points,
+            loops,
+            operations: most.clamp(1_000, 2_000_000),
+            inserts: InsertMode::Timed,
+            memory: MemoryDetail::No,
+            takes,
+            side_measurement: None,
+        }
+    }
+
     /// Returns the number of steps.
     pub fn steps(&self, plan: &BenchPlan) -> usize {
         self.points.len() * plan.rounds * self.takes.count()
@@ -196,7 +211,7 @@ impl GridTurn<'_> {
             InsertMode::Together(_) => Some(PER_THREAD),
         };
         if let Some(unit) = unit {
-            let place = MeasureSpec { measure: INSERT, unit, better: Better::More };
+            let place = MeasureSpec::more(INSERT, unit);
             bench.add(place, self.entry.name, self.at, rate)?;
         }
         let mut spoilt = false;
@@ -268,13 +283,7 @@ fn record(
     outcomes: &[LoopOutcome],
 ) -> Result<()> {
     let wrong: usize = outcomes.iter().map(|outcome| outcome.wrong).sum();
-    if wrong > 0 {
-        return Err(Error::Wrong {
-            contender: entry.name.to_owned(),
-            measure: each.measure.to_owned(),
-            wrong,
-        });
-    }
+    Error::check_answers(entry.name, each.measure, wrong)?;
     let sum = |figure: fn(&LoopOutcome) -> f64| outcomes.iter().map(figure).sum::<f64>();
     #[expect(clippy::cast_precision_loss, reason = "a few threads")]
     let (figure, unit) = match each.counts {
@@ -283,17 +292,17 @@ fn record(
         LoopUnit::Tail => (outcomes.first().map_or(f64::NAN, LoopOutcome::mops), "Mops/s"),
         LoopUnit::OperationsPerThread => (sum(LoopOutcome::mops) / outcomes.len() as f64, PER_THREAD),
     };
-    bench.add(MeasureSpec { measure: each.measure, unit, better: Better::More }, entry.name, at, figure)?;
+    bench.add(MeasureSpec::more(each.measure, unit), entry.name, at, figure)?;
     if let Some(latency) = outcomes.iter().find_map(|outcome| outcome.latency_ns.as_ref()) {
         if each.counts == LoopUnit::Tail {
             for (end, part) in [(NEARLY_ALL, 0.9999), (LONGEST, 1.0)] {
                 let measure = format!("{}{end}", each.measure);
-                let place = MeasureSpec { measure: &measure, unit: "us", better: Better::Less };
+                let place = MeasureSpec::less(&measure, "us");
                 bench.add(place, entry.name, at, latency::quantile(latency, part, 1e3))?;
             }
         }
         let measure = format!("{}, latency", each.measure);
-        let place = MeasureSpec { measure: &measure, unit: "ns", better: Better::Less };
+        let place = MeasureSpec::less(&measure, "ns");
         let cell = bench.findings.add(place, entry.name, at, latency::quantile(latency, 0.5, 1.0));
         // Only the last round's curve is kept; one cell per round would be an unreadable chart.
         cell.quantiles = latency::curve(latency, 1.0);

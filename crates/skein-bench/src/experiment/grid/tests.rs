@@ -3,13 +3,11 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use super::super::loops::reads;
+use super::super::loops::LOOKUP;
 use super::super::{BenchPlan, Experiment, Judgement, bench};
 use super::*;
 use crate::result::{ClaimAnswer, Machine, ResultLine, ResultSink, read};
 use crate::rival::index::{IndexAbilities, IndexContender};
-use crate::workload::lookup;
-use crate::workload::run::LoopStyle;
 
 /// A map that forgets the values of keys that end with a 7.
 struct Forgetful(RefCell<BTreeMap<Vec<u8>, u64>>);
@@ -38,20 +36,9 @@ impl IndexContender for Forgetful {
 static FORGETFUL: RegisteredIndex = RegisteredIndex::alone::<Forgetful>(0);
 
 fn lookups(bench: &mut Bench) -> Result<()> {
-    let loops = [reads("lookup", LoopStyle::Independent, |asked, count, seed, share| {
-        lookup::lookups(asked, count, 1.0, seed, share)
-    })];
     let point = GridPoint { keys: "decimal".into(), count: 500, absent: 0, at: None };
     let set = keyset::make(&point.keys, point.count, point.absent, 1)?;
-    let grid = Grid {
-        points: vec![point.clone()],
-        loops: &loops,
-        operations: 500,
-        inserts: InsertMode::Timed,
-        memory: MemoryDetail::No,
-        takes: Participants::All,
-        side_measurement: None,
-    };
+    let grid = Grid { operations: 500, ..Grid::new(vec![point.clone()], &[LOOKUP], Participants::All) };
     measure_point(bench, &grid, &point, &set, &[&FORGETFUL])
 }
 
@@ -79,10 +66,7 @@ fn a_wrong_answer_ends_the_run_and_is_in_its_results() {
     assert_eq!((&**contender, &**measure), ("forgetful", "lookup"));
     assert!((10..200).contains(wrong), "{wrong} of 500");
     let lines = read(&results).expect("readable");
-    assert!(
-        !lines.iter().any(|line| matches!(line, ResultLine::Cell(cell) if cell.measure == "lookup")),
-        "{lines:?}"
-    );
+    assert!(lines.iter().filter_map(ResultLine::cell).all(|cell| cell.measure != "lookup"), "{lines:?}");
     let verdict = lines.iter().find_map(|line| match line {
         ResultLine::Verdict(verdict) => Some(verdict),
         _ => None,

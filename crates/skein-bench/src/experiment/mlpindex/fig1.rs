@@ -24,16 +24,12 @@ const LEAST: u64 = 1 << 20;
 /// time.
 const LOOKS: usize = 3;
 
-const TIME: MeasureSpec<'_> =
-    MeasureSpec { measure: "time of K reads", unit: "times that of one", better: Better::Less };
-const AT_ONCE: MeasureSpec<'_> =
-    MeasureSpec { measure: "reads at once, K / T", unit: "reads", better: Better::More };
-const ONE: MeasureSpec<'_> = MeasureSpec { measure: "one read alone", unit: "ns", better: Better::Less };
-const C: MeasureSpec<'_> = MeasureSpec { measure: "c of T = 1 + c (K - 1)", unit: "c", better: Better::Less };
-const MOST: MeasureSpec<'_> =
-    MeasureSpec { measure: "reads at once in large groups", unit: "reads", better: Better::More };
-const OFF: MeasureSpec<'_> =
-    MeasureSpec { measure: "distance from the line", unit: "%", better: Better::Less };
+const TIME: MeasureSpec<'_> = MeasureSpec::less("time of K reads", "times that of one");
+const AT_ONCE: MeasureSpec<'_> = MeasureSpec::more("reads at once, K / T", "reads");
+const ONE: MeasureSpec<'_> = MeasureSpec::less("one read alone", "ns");
+const C: MeasureSpec<'_> = MeasureSpec::less("c of T = 1 + c (K - 1)", "c");
+const MOST: MeasureSpec<'_> = MeasureSpec::more("reads at once in large groups", "reads");
+const OFF: MeasureSpec<'_> = MeasureSpec::less("distance from the line", "%");
 const GIVEN: MeasureSpec<'_> =
     MeasureSpec { measure: "part of the memory on huge pages", unit: "%", better: Better::Neither };
 
@@ -211,12 +207,7 @@ fn judge_line(findings: &Findings, least: f64) -> Judgement {
     let of = |((label, c), (_, off)): ((String, f64), (String, f64))| {
         Judgement::of(off <= STRAIGHT && c <= LARGE_C, format!("{label}: c = {c:.3}, off by {off:.0} %"))
     };
-    lines
-        .into_iter()
-        .zip(off)
-        .map(of)
-        .reduce(Judgement::and)
-        .unwrap_or_else(|| Judgement::untested("not measured"))
+    Judgement::all_of(lines.into_iter().zip(off).map(of), "not measured")
 }
 
 fn judge_pages(findings: &Findings, least: f64) -> Judgement {

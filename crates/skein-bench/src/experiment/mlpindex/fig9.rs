@@ -145,14 +145,12 @@ fn judge_ahead(findings: &Findings, set: &str, step: &str, words: &str) -> Judge
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::findings::MeasureSpec;
     use super::*;
-    use crate::result::{AxisPoint, Better, ClaimAnswer};
+    use crate::result::ClaimAnswer;
 
     fn add(findings: &mut Findings, set: &str, name: &str, measures: &[&str], rates: &[f64]) {
         for (measure, rate) in measures.iter().zip(rates) {
-            let place = MeasureSpec { measure, unit: "Mops/s", better: Better::More };
-            findings.add(place, name, Some(&AxisPoint::name("key set", set)), *rate);
+            findings.add_rates(measure, set, &[(name, *rate)]);
         }
     }
 
@@ -184,21 +182,16 @@ mod tests {
     fn each_of_the_papers_ratios_is_judged_by_itself() {
         let mut findings = paper(&OF_A);
         add(&mut findings, A, HASH[1], &COLUMNS, &[20.0, 5.0]);
-        let judged = judge(&findings, &OF_A).each();
-        let answer = |text: &str| {
-            let found: Vec<_> = judged.iter().filter(|judged| judged.why.starts_with(text)).collect();
-            assert_eq!(found.len(), 1, "{text}: {judged:?}");
-            found[0].answer
-        };
+        let judged = judge(&findings, &OF_A);
         assert_eq!(
-            answer("insert, MlpIndex / hashbrown: mlp-a: 0.34 (at least 0.65"),
+            judged.answer_of("insert, MlpIndex / hashbrown: mlp-a: 0.34 (at least 0.65"),
             ClaimAnswer::DoesNotHold
         );
         assert_eq!(
-            answer("lookup, 80 % hits, dependent, MlpIndex / hashbrown: mlp-a: 1.81"),
+            judged.answer_of("lookup, 80 % hits, dependent, MlpIndex / hashbrown: mlp-a: 1.81"),
             ClaimAnswer::Holds
         );
-        assert_eq!(answer("insert, MlpIndex / congee: mlp-a: 4.12"), ClaimAnswer::Holds);
+        assert_eq!(judged.answer_of("insert, MlpIndex / congee: mlp-a: 4.12"), ClaimAnswer::Holds);
     }
 
     #[test]

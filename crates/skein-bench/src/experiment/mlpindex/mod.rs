@@ -15,7 +15,7 @@ mod table2;
 mod targets;
 
 use super::BenchPlan;
-use super::grid::{Grid, InsertMode, MemoryDetail, over_key_sets};
+use super::grid::{Grid, over_key_sets};
 use super::loops::{GridLoop, LOOKUP_80, LOWER_BOUND};
 use super::participants::Participants;
 
@@ -39,33 +39,5 @@ fn over_sets(
     loops: &'static [GridLoop],
     takes: Participants,
 ) -> Grid<'static> {
-    let count = count(plan);
-    Grid {
-        points: over_key_sets(plan.sets_or(sets), count, count / 4),
-        loops,
-        operations: count.clamp(1_000, 2_000_000),
-        inserts: InsertMode::Timed,
-        memory: MemoryDetail::No,
-        takes,
-        side_measurement: None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::named;
-    use super::*;
-
-    #[test]
-    fn every_figure_and_table_is_registered_with_its_memory() {
-        let plan = |count| BenchPlan { count: Some(count), ..BenchPlan::of_a_test() };
-        for name in
-            ["mlpindex-fig9", "mlpindex-fig10", "mlpindex-table2", "mlpindex-targets", "skiplist-iterator"]
-        {
-            let experiment = named(name).expect("registered");
-            let memory = |count| (experiment.memory)(&plan(count)).expect("good names of key sets");
-            assert!(memory(1_000) > 0 && memory(1_000_000) > memory(1_000), "{name}");
-            assert!((experiment.steps)(&plan(1_000)) > 0, "{name}");
-        }
-    }
+    Grid::new(over_key_sets(plan.sets_or(sets), count(plan), count(plan) / 4), loops, takes)
 }

@@ -94,11 +94,10 @@ fn side_measurement(
 #[cfg(test)]
 mod tests {
     use super::super::super::Findings;
-    use super::super::super::findings::MeasureSpec;
     use super::super::super::index_memory::{BESIDE, per_key};
     use super::super::super::memory::MOST;
     use super::*;
-    use crate::result::{AxisPoint, Better, ClaimAnswer};
+    use crate::result::{AxisPoint, ClaimAnswer};
 
     /// MlpIndex has twice the rate of the others, `get_many` three times, and 30 bytes per key, 57
     /// while it grows.
@@ -107,11 +106,8 @@ mod tests {
         for set in sets {
             let at = AxisPoint::name("key set", set);
             for measure in LOOPS.map(|each| each.measure).into_iter().chain([INSERT]) {
-                let place = MeasureSpec { measure, unit: "Mops/s", better: Better::More };
                 let ours = if measure == GET_MANY.measure { 6.0 } else { 2.0 };
-                for (name, rate) in [(MLP, ours), (TREE, 1.0), (ART, 1.0)] {
-                    findings.add(place, name, Some(&at), rate);
-                }
+                findings.add_rates(measure, set, &[(MLP, ours), (TREE, 1.0), (ART, 1.0)]);
             }
             findings.add(per_key(BESIDE), MLP, Some(&at), 30.0);
             findings.add(MOST, MLP, Some(&at), 57.0);
@@ -121,36 +117,24 @@ mod tests {
 
     #[test]
     fn each_target_has_its_verdict_on_each_key_set() {
-        let judged = AIMS.judge(&findings(&KINDS), FREE).each();
-        assert_eq!(judged.len(), 4 * (9 + 2), "{judged:?}");
-        let answer = |text: &str| {
-            let found: Vec<_> = judged.iter().filter(|judged| judged.why.starts_with(text)).collect();
-            assert_eq!(found.len(), 1, "{text}: {judged:?}");
-            found[0].answer
-        };
-        assert_eq!(
-            answer("lookup, dependent, MlpIndex / btree-u64: osm: 2.00 (at least 1.3"),
-            ClaimAnswer::Holds
-        );
-        assert_eq!(answer("lookup, MlpIndex / btree-u64: osm: 2.00 (at least 2.5"), ClaimAnswer::DoesNotHold);
-        assert_eq!(
-            answer("get_many(32), MlpIndex / its lookup, dependent: mlp-b: 3.00 (at least 4"),
-            ClaimAnswer::DoesNotHold
-        );
-        assert_eq!(
-            answer("get_many(32), MlpIndex / lookup of btree-u64: mlp-b: 6.00 (at least 4"),
-            ClaimAnswer::Holds
-        );
-        assert_eq!(
-            answer("memory beside keys and values, MlpIndex, rand-8: 30.0 B/key (at most 32"),
-            ClaimAnswer::Holds
-        );
-        assert_eq!(
-            answer(
-                "memory beside keys and values, most over a doubling, MlpIndex: rand-8: 57.00 (at most 56"
+        let judged = AIMS.judge(&findings(&KINDS), FREE);
+        assert_eq!(judged.clone().each().len(), 4 * (9 + 2), "{judged:?}");
+        for (text, expected) in [
+            ("lookup, dependent, MlpIndex / btree-u64: osm: 2.00 (at least 1.3", ClaimAnswer::Holds),
+            ("lookup, MlpIndex / btree-u64: osm: 2.00 (at least 2.5", ClaimAnswer::DoesNotHold),
+            (
+                "get_many(32), MlpIndex / its lookup, dependent: mlp-b: 3.00 (at least 4",
+                ClaimAnswer::DoesNotHold,
             ),
-            ClaimAnswer::DoesNotHold
-        );
+            ("get_many(32), MlpIndex / lookup of btree-u64: mlp-b: 6.00 (at least 4", ClaimAnswer::Holds),
+            ("memory beside keys and values, MlpIndex, rand-8: 30.0 B/key (at most 32", ClaimAnswer::Holds),
+            (
+                "memory beside keys and values, most over a doubling, MlpIndex: rand-8: 57.00 (at most 56",
+                ClaimAnswer::DoesNotHold,
+            ),
+        ] {
+            assert_eq!(judged.answer_of(text), expected, "{text}");
+        }
     }
 
     #[test]

@@ -99,7 +99,7 @@ fn memory(plan: &BenchPlan) -> Result<u64> {
     let keys = plan.sets_or(&SETS);
     let rows = (count(plan) + fresh(plan)) as u64;
     let keys = keys.iter().map(|name| keyset::estimated_bytes(name, count(plan) + fresh(plan)));
-    let most = keys.collect::<Result<Vec<u64>>>()?.into_iter().max().unwrap_or(0);
+    let most = keyset::greatest(keys)?;
     let servers = SERVERS * (most + rows * server_under_test::row_bytes(0, VALUE_BYTES as u64));
     let asked = requests(plan) as u64 * (2 * size_of::<ScriptRequest>() as u64 + 16 + most / rows.max(1));
     Ok(2 * most + 24 * rows + servers + asked)
@@ -139,9 +139,7 @@ pub(super) fn script(
 /// Measures all servers on one key set: with the keys in a sorted set, then as keys of the server.
 fn on_set(bench: &mut Bench, name: &str, pipeline: usize) -> Result<()> {
     let set = keyset::make(name, count(&bench.plan), fresh(&bench.plan), bench.plan.seed)?;
-    if let Some(note) = &set.note {
-        bench.findings.note(note.clone());
-    }
+    bench.findings.note_on(&set);
     let all = joined(&set);
     let order = KeyOrder::new(all.order());
     let table = ExpectedTable::new(&all.keys, ValueShape::Values(VALUE_BYTES))
@@ -161,15 +159,8 @@ fn run_workloads(
     workloads: &[Fig13Workload],
 ) -> Result<()> {
     let name = &*set.name;
-    let wanted = ServerSelection {
-        takes,
-        each_index: true,
-        keys: name,
-        connections: CONNECTIONS,
-        noop: false,
-        logs: false,
-        also: &[],
-    };
+    let wanted = ServerSelection::new(takes, name);
+    let wanted = ServerSelection { each_index: true, connections: CONNECTIONS, ..wanted };
     // The folder outlives the servers.
     let scratch = bench.scratch()?;
     let mut targets = server_under_test::start(bench, &scratch, &wanted, table)?;
@@ -231,14 +222,12 @@ mod tests {
                     }
                 }
             }
-            judge(&findings).each()
+            judge(&findings)
         };
-        let answers =
-            |ours, hard| -> Vec<_> { judged(ours, hard).into_iter().map(|judged| judged.answer).collect() };
-        assert_eq!(answers(0.9, 2.0), [Holds, Holds, CannotBeTested, Holds]);
-        assert_eq!(answers(1.05, 0.5), [DoesNotHold, DoesNotHold, CannotBeTested, Holds]);
-        assert_eq!(answers(1.2, 0.5), [DoesNotHold, DoesNotHold, CannotBeTested, DoesNotHold]);
-        let scans = &judged(1.2, 0.5)[3];
+        assert_eq!(judged(0.9, 2.0).answers(), [Holds, Holds, CannotBeTested, Holds]);
+        assert_eq!(judged(1.05, 0.5).answers(), [DoesNotHold, DoesNotHold, CannotBeTested, Holds]);
+        assert_eq!(judged(1.2, 0.5).answers(), [DoesNotHold, DoesNotHold, CannotBeTested, DoesNotHold]);
+        let scans = &judged(1.2, 0.5).each()[3];
         let shown = format!("E through the index, CPU on osm, {OURS}: 0.83");
         assert!(scans.why.contains(&shown), "{scans:?}");
     }

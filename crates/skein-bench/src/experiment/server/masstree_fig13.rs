@@ -7,7 +7,7 @@
 use linkme::distributed_slice;
 
 use super::expected_table::{ExpectedTable, KeyOrder, ValueShape};
-use super::server_under_test::{self, MANY_CONNECTIONS, ServerSelection, ServerUnderTest, measure};
+use super::server_under_test::{self, ServerSelection, ServerUnderTest, measure};
 use super::{cpu, rate};
 use crate::Result;
 use crate::experiment::findings::MeasureSpec;
@@ -94,15 +94,7 @@ fn run(bench: &mut Bench) -> Result<()> {
 
 /// Selects servers with these abilities, with their logs on.
 fn wanted(takes: fn(ServerAbilities) -> bool, set: &KeySet) -> ServerSelection<'_> {
-    ServerSelection {
-        takes,
-        each_index: false,
-        keys: &set.name,
-        connections: MANY_CONNECTIONS,
-        noop: false,
-        logs: true,
-        also: &[],
-    }
+    ServerSelection { logs: true, ..ServerSelection::new(takes, &set.name) }
 }
 
 fn set(bench: &Bench, name: &str) -> Result<KeySet> {
@@ -168,9 +160,7 @@ fn seed(bench: &Bench, round: usize, number: usize) -> u64 {
 
 fn describe(bench: &mut Bench, what: &str, set: &KeySet) {
     bench.set(what, format!("{} of {}", set.keys.len(), set.name));
-    if let Some(note) = &set.note {
-        bench.findings.note(note.clone());
-    }
+    bench.findings.note_on(set);
 }
 
 /// A rival, the names of its contenders, and by workload the ratio of the paper's Masstree to it.
@@ -236,7 +226,7 @@ mod tests {
             add("redis-hash", workload, 9.0);
         }
         let judged = judge(&findings).each();
-        let answers: Vec<_> = judged.iter().map(|judged| judged.answer).collect();
+        let answers = judge(&findings).answers();
         let redis = [Holds, DoesNotHold, DoesNotHold, CannotBeTested, CannotBeTested, Holds];
         assert_eq!(answers[..6], redis, "{judged:?}");
         assert_eq!(answers[6..], [CannotBeTested; 3], "memcached was not measured: {judged:?}");

@@ -41,7 +41,7 @@ use super::setting::{CONNECTIONS, PIPELINE, REQUESTS, VALUE_BYTES};
 use super::{Bench, BenchPlan, EXPERIMENTS, Experiment, Findings, Judgement};
 use crate::Result;
 use crate::keyset::PackedKeys;
-use crate::result::{AxisPoint, Better};
+use crate::result::AxisPoint;
 use crate::rival::server::{EVERYSEC, OURS, ServerAbilities, TWO_WORKERS};
 use crate::workload::requests::{RequestOp, ScriptRequest, uniform_of};
 use expected_table::{ExpectedTable, ValueShape};
@@ -91,11 +91,11 @@ const KINDS: [RequestKind; 5] = [
 ];
 
 /// The measure of the memory that a server gained per loaded key.
-const MEMORY: MeasureSpec<'_> = MeasureSpec { measure: "memory", unit: "B/key", better: Better::Less };
+const MEMORY: MeasureSpec<'_> = MeasureSpec::less("memory", "B/key");
 
 /// Returns the measure of the time within which 99 of 100 pipelines are answered.
 const fn p99(measure: &str) -> MeasureSpec<'_> {
-    MeasureSpec { measure, unit: "us", better: Better::Less }
+    MeasureSpec::less(measure, "us")
 }
 
 /// Returns the loops: kinds of requests, at depths.
@@ -125,12 +125,12 @@ impl RequestKind {
 
 /// Returns a measure of requests per second.
 const fn rate(measure: &str) -> MeasureSpec<'_> {
-    MeasureSpec { measure, unit: "kreq/s", better: Better::More }
+    MeasureSpec::more(measure, "kreq/s")
 }
 
 /// Returns a measure of the server's CPU time.
 const fn cpu(measure: &str) -> MeasureSpec<'_> {
-    MeasureSpec { measure, unit: "us/req", better: Better::Less }
+    MeasureSpec::less(measure, "us/req")
 }
 
 /// Returns the number of keys, the same on each connection.
@@ -180,19 +180,11 @@ static SERVER: Experiment = Experiment {
 };
 
 fn run(bench: &mut Bench) -> Result<()> {
-    let mut keys = PackedKeys::default();
-    (0..count(&bench.plan)).for_each(|n| keys.push(format!("key:{n:012}").as_bytes()));
+    let keys = numbered("key", count(&bench.plan));
     bench.set("keys", keys.len());
     bench.set("value bytes", value_bytes(&bench.plan));
-    let wanted = ServerSelection {
-        takes: |can| can.values,
-        each_index: false,
-        keys: "these keys",
-        connections: MANY_CONNECTIONS,
-        noop: true,
-        logs: false,
-        also: &[TWO_WORKERS, EVERYSEC],
-    };
+    let wanted = ServerSelection::new(|can| can.values, "these keys");
+    let wanted = ServerSelection { noop: true, also: &[TWO_WORKERS, EVERYSEC], ..wanted };
     let table = ExpectedTable::new(&keys, ValueShape::Values(value_bytes(&bench.plan)))
         .on_connections(connections(&bench.plan));
     // The folder outlives the servers.
@@ -216,6 +208,13 @@ fn run(bench: &mut Bench) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Returns keys of this prefix and a number each, in ascending order.
+fn numbered(prefix: &str, count: usize) -> PackedKeys {
+    let mut keys = PackedKeys::default();
+    (0..count).for_each(|n| keys.push(format!("{prefix}:{n:012}").as_bytes()));
+    keys
 }
 
 /// Runs one loop of one server.

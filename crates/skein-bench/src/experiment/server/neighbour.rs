@@ -19,13 +19,12 @@ use std::time::Duration;
 use linkme::distributed_slice;
 
 use super::expected_table::{ExpectedTable, ValueShape};
-use super::server_under_test::{self, CLIENT_CORE, MANY_CONNECTIONS, ServerSelection, measure};
-use super::{cpu, p99, rate};
+use super::server_under_test::{self, CLIENT_CORE, ServerSelection, measure};
+use super::{cpu, numbered, p99, rate};
 use crate::experiment::findings::MeasureSpec;
 use crate::experiment::setting::REQUESTS;
 use crate::experiment::{Bench, BenchPlan, EXPERIMENTS, Experiment, Findings, Judgement};
-use crate::keyset::PackedKeys;
-use crate::result::{AxisPoint, Better};
+use crate::result::AxisPoint;
 use crate::rival::server::OURS;
 use crate::sys::pin_to;
 use crate::workload::requests::{RequestOp, uniform_of};
@@ -65,8 +64,7 @@ fn requests(plan: &BenchPlan) -> usize {
 }
 
 /// The measure of the neighbour's complete answers.
-const ANSWERS: MeasureSpec<'_> =
-    MeasureSpec { measure: "answers to the neighbour", unit: "1/s", better: Better::More };
+const ANSWERS: MeasureSpec<'_> = MeasureSpec::more("answers to the neighbour", "1/s");
 
 #[distributed_slice(EXPERIMENTS)]
 static NEIGHBOUR: Experiment = Experiment {
@@ -85,18 +83,9 @@ static NEIGHBOUR: Experiment = Experiment {
 };
 
 fn run(bench: &mut Bench) -> Result<()> {
-    let mut keys = PackedKeys::default();
-    (0..count(&bench.plan)).for_each(|n| keys.push(format!("key:{n:012}").as_bytes()));
+    let keys = numbered("key", count(&bench.plan));
     bench.set("keys, members, columns", keys.len());
-    let wanted = ServerSelection {
-        takes: |can| can.values && can.many,
-        each_index: false,
-        keys: "these keys",
-        connections: MANY_CONNECTIONS,
-        noop: false,
-        logs: false,
-        also: &[],
-    };
+    let wanted = ServerSelection::new(|can| can.values && can.many, "these keys");
     let table = ExpectedTable::new(&keys, ValueShape::Values(VALUE_BYTES));
     // The folder outlives the servers.
     let scratch = bench.scratch()?;

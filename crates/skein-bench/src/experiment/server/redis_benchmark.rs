@@ -230,16 +230,13 @@ mod tests {
     #[test]
     fn sets_and_gets_are_judged_by_themselves() {
         let mut findings = Findings::default();
-        let judged = |findings: &Findings| {
-            judge(findings).each().into_iter().map(|judged| judged.answer).collect::<Vec<_>>()
-        };
-        assert_eq!(judged(&findings), [CannotBeTested; 2]);
+        assert_eq!(judge(&findings).answers(), [CannotBeTested; 2]);
         for ((_, rate, _), ours) in TESTS.into_iter().zip([1.1, 0.9]) {
             let at = AxisPoint::number("pipeline", 1.0);
             findings.add(rate, DISK, Some(&at), ours);
             findings.add(rate, OURS, Some(&at), 2.0);
             findings.add(rate, REDIS, Some(&at), 1.0);
         }
-        assert_eq!(judged(&findings), [Holds, DoesNotHold]);
+        assert_eq!(judge(&findings).answers(), [Holds, DoesNotHold]);
     }
 }

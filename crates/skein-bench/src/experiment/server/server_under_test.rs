@@ -1,12 +1,15 @@
 //! A running server, with its client and the table of its expected values.
 
+use std::sync::LazyLock;
 use std::time::Instant;
 
-use super::expected_table::ExpectedTable;
+use super::expected_table::{ExpectedTable, ValueShape};
 use crate::experiment::findings::MeasureSpec;
+use crate::experiment::scaling::cores;
 use crate::experiment::scratch::Scratch;
 use crate::experiment::setting::CONNECTIONS;
 use crate::experiment::{Bench, BenchPlan};
+use crate::keyset::PackedKeys;
 use crate::result::AxisPoint;
 use crate::rival::server::{
     self, BenchClient, BenchServerProcess, Dialect, NOOP, Noop, RESP_VALUES, RegisteredServer, RunningServer,
@@ -50,7 +53,13 @@ pub struct ServerSelection<'a> {
     pub also: &'static [&'static str],
 }
 
-impl ServerSelection<'_> {
+impl<'a> ServerSelection<'a> {
+    /// Selects the servers with these abilities for a key set, without logs; ours only once.
+    pub const fn new(takes: fn(ServerAbilities) -> bool, keys: &'a str) -> Self {
+        let connections = MANY_CONNECTIONS;
+        Self { takes, each_index: false, keys, connections, noop: false, logs: false, also: &[] }
+    }
+
     /// Returns the number of connections.
     fn connections(&self, plan: &BenchPlan) -> usize {
         plan.setting(&CONNECTIONS, self.connections)
@@ -98,7 +107,7 @@ pub fn start<'a>(
 ) -> Result<Vec<ServerUnderTest<'a>>> {
     let connections = wanted.connections(&bench.plan);
     bench.set("connections", connections);
-    if std::thread::available_parallelism().map_or(1, usize::from) == 1 {
+    if cores() == 1 {
         bench.findings.note("there is one core, so client and servers share it".to_owned());
     }
     bench.step("starting and loading the servers");
@@ -125,6 +134,19 @@ pub fn start<'a>(
         return Err(Error::Input(format!("no server is left to measure; choose from: {}", names.join(", "))));
     }
     Ok(targets)
+}
+
+/// Starts the selected servers without any keys.
+///
+/// # Errors
+/// If a server does not start.
+pub fn start_empty(
+    bench: &mut Bench,
+    scratch: &Scratch,
+    wanted: &ServerSelection<'_>,
+) -> Result<Vec<ServerUnderTest<'static>>> {
+    static NO_KEYS: LazyLock<PackedKeys> = LazyLock::new(PackedKeys::default);
+    start(bench, scratch, wanted, &ExpectedTable::new(&NO_KEYS, ValueShape::Columns))
 }
 
 fn start_one<'a>(

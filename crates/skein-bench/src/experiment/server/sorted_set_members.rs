@@ -5,7 +5,7 @@ use linkme::distributed_slice;
 
 use super::expected_table::{ExpectedTable, KeyOrder, ValueShape, order_by_score};
 use super::server_under_test::{self, ServerSelection, measure};
-use super::{MEMORY, cpu, p99, rate};
+use super::{MEMORY, cpu, numbered, p99, rate};
 use crate::Result;
 use crate::experiment::setting::{PIPELINE, REQUESTS};
 use crate::experiment::{Bench, BenchPlan, EXPERIMENTS, Experiment, Findings, Judgement};
@@ -16,7 +16,6 @@ use crate::workload::requests::{RANGE_MAX, RequestOp, ScriptRequest, uniform_of}
 
 /// The number of requests in a pipeline.
 const DEPTH: usize = 16;
-const CONNECTIONS: usize = 50;
 /// A range takes as long as this many other requests.
 const RANGES_ONE_IN: usize = 10;
 /// The bytes of a value, which is a score.
@@ -90,23 +89,13 @@ static MEMBERS: Experiment = Experiment {
 };
 
 fn run(bench: &mut Bench) -> Result<()> {
-    let mut keys = PackedKeys::default();
-    (0..count(&bench.plan) + fresh(&bench.plan))
-        .for_each(|n| keys.push(format!("element:{n:012}").as_bytes()));
+    let keys = numbered("element", count(&bench.plan) + fresh(&bench.plan));
     bench.set("members", count(&bench.plan));
     SETS.iter().try_for_each(|set| on_set(bench, set, &keys))
 }
 
 fn on_set(bench: &mut Bench, set: &SortedSetCase, keys: &PackedKeys) -> Result<()> {
-    let wanted = ServerSelection {
-        takes: set.takes,
-        each_index: false,
-        keys: "these members",
-        connections: CONNECTIONS,
-        noop: false,
-        logs: false,
-        also: set.who,
-    };
+    let wanted = ServerSelection { also: set.who, ..ServerSelection::new(set.takes, "these members") };
     let order = (set.order)(keys);
     let table =
         ExpectedTable::new(keys, ValueShape::Values(VALUE_BYTES)).ordered(&order).loading(count(&bench.plan));
@@ -190,7 +179,6 @@ mod tests {
             findings.add(rate(rate_name), OUR_SCORED, Some(&at), theirs);
             findings.add(rate(rate_name), SCORED_SET, Some(&at), ours);
         }
-        let answers: Vec<_> = judge(&findings).each().into_iter().map(|judged| judged.answer).collect();
-        assert_eq!(answers, [Holds, DoesNotHold, CannotBeTested, CannotBeTested]);
+        assert_eq!(judge(&findings).answers(), [Holds, DoesNotHold, CannotBeTested, CannotBeTested]);
     }
 }

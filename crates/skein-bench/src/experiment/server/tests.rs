@@ -5,7 +5,7 @@ use super::cuckoo_fig13;
 use super::expected_table::{ExpectedTable, KeyOrder, ValueShape};
 use crate::experiment::{BenchPlan, BenchSettings};
 use crate::keyset;
-use crate::result::{Machine, ResultCell, ResultLine, ResultSink, read};
+use crate::result::ResultLine;
 use crate::rival::server::{COLUMNS, DialectRequest, NOOP, RowColumns};
 use crate::workload::requests::{MYCSB, RequestOp, ScriptRequest, uniform_of};
 use crate::workload::{RankedKeySet, ThreadShare};
@@ -131,32 +131,21 @@ fn expected_values_match_a_correct_server() {
 
 /// Runs `server` with these contenders; returns the lines that it wrote, and its result.
 fn tiny(only: &str) -> (Vec<ResultLine>, crate::Result<()>) {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let servers = folder.path().join("servers");
     let plan = BenchPlan {
         count: Some(50),
         only: vec![only.to_owned()],
         settings: BenchSettings::parse(&["connections=7".to_owned()], &["server"]).expect("a good setting"),
-        folder: servers.clone(),
         ..BenchPlan::of_a_test()
     };
-    let results = folder.path().join("results.jsonl");
-    let mut sink = ResultSink::append(&results).expect("a file");
-    let experiment = named("server").expect("registered");
-    let done = bench::run(experiment, &plan, &Machine::default(), true, &mut sink);
-    let left = std::fs::read_dir(servers).expect("made").count();
-    assert_eq!(left, 0, "folders stay behind");
-    (read(&results).expect("readable"), done.map(drop))
+    let (lines, done) = bench::run_in_test(named("server").expect("registered"), plan);
+    (lines, done.map(drop))
 }
 
 #[test]
 fn the_bound_is_measured_without_any_server() {
     let (lines, done) = tiny(NOOP);
     done.expect("it runs");
-    let cells: Vec<&ResultCell> = lines
-        .iter()
-        .filter_map(|line| if let ResultLine::Cell(cell) = line { Some(cell) } else { None })
-        .collect();
+    let cells: Vec<_> = lines.iter().filter_map(ResultLine::cell).collect();
     assert_eq!(
         cells.len(),
         (3 * 3 + 2) * 3,

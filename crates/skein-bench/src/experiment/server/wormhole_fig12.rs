@@ -60,7 +60,7 @@ static FIG12: Experiment = Experiment {
 fn memory(plan: &BenchPlan) -> Result<u64> {
     let keys = plan.sets_or(&SETS);
     let keys = keys.iter().map(|name| keyset::estimated_bytes(name, count(plan)));
-    let most = keys.collect::<Result<Vec<u64>>>()?.into_iter().max().unwrap_or(0);
+    let most = keyset::greatest(keys)?;
     let rows = count(plan) as u64;
     let servers = SERVERS * (most + rows * server_under_test::row_bytes(0, VALUE_BYTES as u64));
     Ok(most + servers + (size_of::<ScriptRequest>() * requests(plan)) as u64)
@@ -78,18 +78,9 @@ fn run(bench: &mut Bench) -> Result<()> {
 /// Measures all servers on one key set.
 fn on_set(bench: &mut Bench, name: &str, pipeline: usize) -> Result<()> {
     let set = keyset::make(name, count(&bench.plan), 0, bench.plan.seed)?;
-    if let Some(note) = &set.note {
-        bench.findings.note(note.clone());
-    }
-    let wanted = ServerSelection {
-        takes: |can| can.values,
-        each_index: true,
-        keys: name,
-        connections: CONNECTIONS,
-        noop: true,
-        logs: false,
-        also: &[],
-    };
+    bench.findings.note_on(&set);
+    let wanted = ServerSelection::new(|can| can.values, name);
+    let wanted = ServerSelection { each_index: true, connections: CONNECTIONS, noop: true, ..wanted };
     let table = ExpectedTable::new(&set.keys, ValueShape::Values(VALUE_BYTES));
     // The folder outlives the servers.
     let scratch = bench.scratch()?;

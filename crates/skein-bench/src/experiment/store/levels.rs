@@ -11,7 +11,7 @@ use super::{batch, memory, rate, rows};
 use crate::Result;
 use crate::experiment::findings::MeasureSpec;
 use crate::experiment::{Bench, BenchPlan, EXPERIMENTS, Experiment, Findings, Judgement};
-use crate::result::{AxisPoint, Better};
+use crate::result::AxisPoint;
 use crate::rival::store::{BenchRows, OURS};
 
 const LEVELS: [(Durability, &str); 3] =
@@ -30,7 +30,7 @@ const PUT_ROWS: usize = 1 << 20;
 
 /// Returns a measure of the ratio of two rates of one round.
 pub const fn share(measure: &str) -> MeasureSpec<'_> {
-    MeasureSpec { measure, unit: "ratio", better: Better::More }
+    MeasureSpec::more(measure, "ratio")
 }
 
 fn count(plan: &BenchPlan) -> usize {
@@ -60,17 +60,16 @@ static LEVELS_EXPERIMENT: Experiment = Experiment {
     run,
     judge: |findings| {
         let buffered = findings.median(BUFFERED_SHARE, OURS, None);
-        let buffered: Vec<_> =
-            buffered.map(|share| ("buffered / none".to_owned(), share)).into_iter().collect();
-        Judgement::at_least(0.7, "rate of puts", &buffered).and(judge_during(findings))
+        let buffered = buffered.map(|share| ("buffered / none".to_owned(), share));
+        Judgement::at_least(0.7, "rate of puts", buffered.as_slice()).and(judge_during(findings))
     },
 };
 
 /// Judges whether puts keep the paper's fraction of their rate.
 pub fn judge_during(findings: &Findings) -> Judgement {
     let share = findings.median(DURING_SHARE, OURS, None);
-    let share: Vec<_> = share.map(|share| ("during / alone".to_owned(), share)).into_iter().collect();
-    Judgement::at_least(0.72, "rate of puts beside a checkpoint", &share)
+    let share = share.map(|share| ("during / alone".to_owned(), share));
+    Judgement::at_least(0.72, "rate of puts beside a checkpoint", share.as_slice())
 }
 
 fn run(bench: &mut Bench) -> Result<()> {

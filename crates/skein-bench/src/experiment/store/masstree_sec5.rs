@@ -13,6 +13,7 @@ use super::own_store::{check, checkpoint_rate, failed, load, open, puts_during_c
 use super::{batch, krows_per_s, memory, rate, rows};
 use crate::Result;
 use crate::experiment::findings::MeasureSpec;
+use crate::experiment::scaling::cores;
 use crate::experiment::{Bench, BenchPlan, EXPERIMENTS, Experiment, Findings, Judgement};
 use crate::rival::store::{BenchRows, OURS};
 
@@ -95,12 +96,11 @@ fn recover(bench: &mut Bench, rows: &BenchRows, folder: &Path, place: MeasureSpe
 
 fn judge(findings: &Findings) -> Judgement {
     #[expect(clippy::cast_precision_loss, reason = "a few cores")]
-    let cores = std::thread::available_parallelism().map_or(1, usize::from) as f64;
+    let cores = cores() as f64;
     let beside_the_paper = |place: MeasureSpec<'_>, paper: f64| {
         let rate = findings.median(place.measure, OURS, None);
-        let ratio: Vec<_> =
-            rate.map(|rate| ("ours / the paper's".to_owned(), rate / cores / paper)).into_iter().collect();
-        Judgement::at_least(1.0, &format!("{} per core", place.measure), &ratio)
+        let ratio = rate.map(|rate| ("ours / the paper's".to_owned(), rate / cores / paper));
+        Judgement::at_least(1.0, &format!("{} per core", place.measure), ratio.as_slice())
     };
     beside_the_paper(CHECKPOINT, PAPER_CHECKPOINT)
         .and(beside_the_paper(FROM_CHECKPOINT, PAPER_RECOVERY))

@@ -31,7 +31,6 @@ use linkme::distributed_slice;
 use super::findings::MeasureSpec;
 use super::setting::{BATCH, GETS, SYNC_PUTS, VALUE_BYTES};
 use super::{Bench, BenchPlan, EXPERIMENTS, Experiment, Findings, Judgement, latency};
-use crate::result::Better;
 use crate::rival::store::{
     self, BenchRows, DurabilityLevel, OURS, RegisteredStore, StoreContender, StoreResult, StoreRole,
     StoreSetup,
@@ -51,12 +50,12 @@ fn batch(plan: &BenchPlan) -> usize {
 
 const LOAD: MeasureSpec<'_> = rate("load");
 const GET: MeasureSpec<'_> = rate("get");
-const PUT: MeasureSpec<'_> = MeasureSpec { measure: "sync put, latency", unit: "us", better: Better::Less };
-const PUT_P99: MeasureSpec<'_> = MeasureSpec { measure: "sync put, p99", unit: "us", better: Better::Less };
+const PUT: MeasureSpec<'_> = MeasureSpec::less("sync put, latency", "us");
+const PUT_P99: MeasureSpec<'_> = MeasureSpec::less("sync put, p99", "us");
 
 /// Returns a measure of thousands of rows per second.
 const fn rate(measure: &str) -> MeasureSpec<'_> {
-    MeasureSpec { measure, unit: "krows/s", better: Better::More }
+    MeasureSpec::more(measure, "krows/s")
 }
 
 fn count(plan: &BenchPlan) -> usize {
@@ -169,7 +168,7 @@ impl StoreTurn<'_> {
 
     /// Adds the store's name to its error.
     fn named<T>(&self, done: StoreResult<T>) -> Result<T> {
-        done.map_err(|error| Error::Failed(format!("{}: {error}", self.entry.name)))
+        named(self.entry.name, done)
     }
 
     fn open(&self, level: DurabilityLevel) -> Result<Box<dyn StoreContender>> {
@@ -179,28 +178,16 @@ impl StoreTurn<'_> {
 
     fn load(&self, batch: usize, store: &mut dyn StoreContender) -> Result<f64> {
         let start = Instant::now();
-        for first in (0..self.rows.len()).step_by(batch) {
-            let numbers = first..(first + batch).min(self.rows.len());
-            self.named(store.put_batch(self.rows, numbers))?;
-        }
-        self.named(store.force())?;
+        self.named(put_all(store, self.rows, batch))?;
         Ok(krows_per_s(self.rows.len(), start))
     }
 
     fn get(&self, bench: &Bench, store: &mut dyn StoreContender) -> Result<f64> {
         let wanted = self.rows.sample(gets(&bench.plan));
-        let mut right = 0;
         let start = Instant::now();
-        let read = pinned(0, || {
-            store.get_each(self.rows, &wanted, &mut |n, value| {
-                right += usize::from(value.is_some_and(|value| self.rows.is(n, value)));
-            })
-        })?;
+        let right = pinned(0, || count_right(store, self.rows, &wanted))?;
         let figure = krows_per_s(wanted.len(), start);
-        self.named(read)?;
-        if right < wanted.len() {
-            return Err(wrong(self.entry.name, GET.measure, wanted.len() - right));
-        }
+        Error::check_answers(self.entry.name, GET.measure, wanted.len() - self.named(right)?)?;
         Ok(figure)
     }
 
@@ -215,9 +202,30 @@ impl StoreTurn<'_> {
     }
 }
 
-/// Returns the error for wrong rows.
-pub fn wrong(contender: &str, measure: &str, wrong: usize) -> Error {
-    Error::Wrong { contender: contender.to_owned(), measure: measure.to_owned(), wrong }
+/// Adds a store's name to its error.
+pub fn named<T>(name: &str, done: StoreResult<T>) -> Result<T> {
+    done.map_err(|error| Error::Failed(format!("{name}: {error}")))
+}
+
+/// Puts all rows in batches, and forces them to disk.
+pub fn put_all(store: &mut dyn StoreContender, rows: &BenchRows, batch: usize) -> StoreResult<()> {
+    for first in (0..rows.len()).step_by(batch) {
+        store.put_batch(rows, first..(first + batch).min(rows.len()))?;
+    }
+    store.force()
+}
+
+/// Reads these rows; returns the number of right values.
+pub fn count_right(
+    store: &mut dyn StoreContender,
+    rows: &BenchRows,
+    numbers: &[usize],
+) -> StoreResult<usize> {
+    let mut right = 0;
+    store.get_each(rows, numbers, &mut |n, value| {
+        right += usize::from(value.is_some_and(|value| rows.is(n, value)));
+    })?;
+    Ok(right)
 }
 
 /// Returns thousands of operations per second.

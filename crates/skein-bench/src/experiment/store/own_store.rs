@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use skein_store::{CheckpointReport, Durability, RowRef, Session, Store, StoreOptions};
 
-use super::{krows_per_s, wrong};
+use super::krows_per_s;
 use crate::rival::store::{BenchRows, OURS};
 use crate::{Error, Result};
 
@@ -124,8 +124,5 @@ pub fn check(store: &Store, rows: &BenchRows, measure: &str) -> Result<()> {
         })
     };
     let other = rows.sample(10_000).iter().filter(|n| is_wrong(n)).count();
-    if missing + other > 0 {
-        return Err(wrong(OURS, measure, missing + other));
-    }
-    Ok(())
+    Error::check_answers(OURS, measure, missing + other)
 }

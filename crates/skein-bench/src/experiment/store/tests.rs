@@ -1,7 +1,7 @@
-use super::super::{BenchSettings, bench, named};
+use super::super::{BenchSettings, bench};
 use super::levels::DURING_SHARE;
 use super::*;
-use crate::result::{ClaimAnswer, Machine, ResultLine, ResultSink, read};
+use crate::result::{ClaimAnswer, ResultLine};
 
 /// Runs an experiment on our store alone; returns the lines that it wrote.
 fn tiny(name: &str) -> Vec<ResultLine> {
@@ -9,30 +9,20 @@ fn tiny(name: &str) -> Vec<ResultLine> {
 }
 
 fn tiny_with(name: &str, settings: &[String]) -> Vec<ResultLine> {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let stores = folder.path().join("stores");
     let plan = BenchPlan {
         count: Some(3000),
         only: vec![OURS.to_owned()],
-        folder: stores.clone(),
         settings: BenchSettings::parse(settings, &[name]).expect("its settings"),
         ..BenchPlan::of_a_test()
     };
-    let results = folder.path().join("results.jsonl");
-    let mut sink = ResultSink::append(&results).expect("a file");
-    let experiment = named(name).expect("registered");
-    bench::run(experiment, &plan, &Machine::default(), true, &mut sink).expect("it runs");
-    let left = std::fs::read_dir(stores).expect("made").count();
-    assert_eq!(left, 0, "folders stay behind");
-    read(&results).expect("readable")
+    let (lines, done) = bench::run_in_test(super::super::named(name).expect("registered"), plan);
+    done.expect("it runs");
+    lines
 }
 
 /// Checks that each measure has a positive figure for each round.
 fn assert_measures(lines: &[ResultLine], measures: &[&str]) {
-    let cells: Vec<_> = lines
-        .iter()
-        .filter_map(|line| if let ResultLine::Cell(cell) = line { Some(cell) } else { None })
-        .collect();
+    let cells: Vec<_> = lines.iter().filter_map(ResultLine::cell).collect();
     let mut found: Vec<&str> = cells.iter().map(|cell| &*cell.measure).collect();
     found.dedup();
     assert_eq!(found, measures);
@@ -46,8 +36,7 @@ fn assert_measures(lines: &[ResultLine], measures: &[&str]) {
 fn every_row_of_ours_is_found() {
     let lines = tiny("store");
     assert_measures(&lines, &["load", "get", "sync put, latency", "sync put, p99"]);
-    let curves =
-        lines.iter().filter(|line| matches!(line, ResultLine::Cell(cell) if !cell.quantiles.is_empty()));
+    let curves = lines.iter().filter_map(ResultLine::cell).filter(|cell| !cell.quantiles.is_empty());
     assert_eq!(curves.count(), 1);
     let untested = |line: &ResultLine| matches!(line, ResultLine::Verdict(verdict) if verdict.answer == ClaimAnswer::CannotBeTested);
     assert!(lines.iter().any(untested), "there is nobody to compare with");
@@ -56,21 +45,15 @@ fn every_row_of_ours_is_found() {
 #[test]
 fn levels_have_a_rate_each() {
     let lines = tiny("store-levels");
-    let at: Vec<_> = lines
-        .iter()
-        .filter_map(|line| if let ResultLine::Cell(cell) = line { cell.at.as_ref() } else { None })
-        .map(|at| &*at.label)
-        .collect();
+    let at = lines.iter().filter_map(ResultLine::cell).filter_map(|cell| cell.at.as_ref());
+    let at: Vec<_> = at.map(|at| &*at.label).collect();
     assert_eq!(at, ["none", "buffered", "sync"]);
 }
 
 #[test]
 fn each_loop_of_transactions_has_a_rate_and_conflicts() {
     let lines = tiny_with("transactions", &["window=10".to_owned()]);
-    let cells: Vec<_> = lines
-        .iter()
-        .filter_map(|line| if let ResultLine::Cell(cell) = line { Some(cell) } else { None })
-        .collect();
+    let cells: Vec<_> = lines.iter().filter_map(ResultLine::cell).collect();
     let labels = |measure: &str| -> Vec<&str> {
         let cells = cells.iter().filter(|cell| cell.measure == measure);
         cells.filter_map(|cell| cell.at.as_ref()).map(|at| &*at.label).collect()

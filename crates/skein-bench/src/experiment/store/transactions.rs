@@ -19,12 +19,12 @@ use std::time::{Duration, Instant};
 
 use linkme::distributed_slice;
 
-use super::wrong;
+use super::named;
 use crate::experiment::findings::MeasureSpec;
 use crate::experiment::setting::WINDOW;
 use crate::experiment::{Bench, BenchPlan, EXPERIMENTS, Experiment, Findings, Judgement};
 use crate::keyset::SeededRandom;
-use crate::result::{AxisPoint, Better};
+use crate::result::AxisPoint;
 use crate::rival::store::StoreResult;
 use crate::rival::transaction::{
     self, CommitDurability, DISK, MEMORY, RegisteredTransactions, RowResult, TransactionContender,
@@ -69,12 +69,12 @@ const LEAST: f64 = 1.0;
 
 /// Returns a measure of thousands of commits per second.
 const fn rate(measure: &str) -> MeasureSpec<'_> {
-    MeasureSpec { measure, unit: "ktx/s", better: Better::More }
+    MeasureSpec::more(measure, "ktx/s")
 }
 
 /// Returns a measure of repetitions.
 const fn conflicts(measure: &str) -> MeasureSpec<'_> {
-    MeasureSpec { measure, unit: "per commit", better: Better::Less }
+    MeasureSpec::less(measure, "per commit")
 }
 
 /// A measured loop, with its figures.
@@ -198,9 +198,9 @@ fn run(bench: &mut Bench) -> Result<()> {
         for entry in &entries {
             bench.step(&format!("round {}, {}", round + 1, entry.name));
             let folder = scratch.fresh("store")?;
-            let store = named(entry, (entry.open)(&folder))?;
+            let store = named(entry.name, (entry.open)(&folder))?;
             TransactionTurn { entry, store: store.as_ref(), rows }.measure(bench, round as u64)?;
-            named(entry, store.close())?;
+            named(entry.name, store.close())?;
         }
     }
     Ok(())
@@ -224,11 +224,6 @@ fn contenders(bench: &mut Bench) -> Result<Vec<&'static RegisteredTransactions>>
         return Err(Error::Input(format!("no store is left to measure; choose from: {names}")));
     }
     Ok(entries)
-}
-
-/// Adds the store's name to its error.
-fn named<T>(entry: &RegisteredTransactions, done: StoreResult<T>) -> Result<T> {
-    done.map_err(|error| Error::Failed(format!("{}: {error}", entry.name)))
 }
 
 /// One contender's turn.
@@ -256,8 +251,8 @@ impl TransactionTurn<'_> {
                 expected += commits * each.body.adds();
             }
         }
-        let sum = self.sum()?;
-        if sum == expected { Ok(()) } else { Err(wrong(self.entry.name, "sum of all values", 1)) }
+        let is_wrong = self.sum()? != expected;
+        Error::check_answers(self.entry.name, "sum of all values", is_wrong.into())
     }
 
     /// Measures a loop and returns its commits.
@@ -274,7 +269,7 @@ impl TransactionTurn<'_> {
             self.repeat(each, rows.of(self.rows), &mut random, window)
         })?;
         let counts = counts.into_iter().collect::<StoreResult<Vec<_>>>();
-        let counts = named(self.entry, counts)?;
+        let counts = named(self.entry.name, counts)?;
         let (name, at) = (self.entry.name, rows.at(threads));
         bench.add(each.rate, name, Some(&at), counts.iter().map(|count| count.rate).sum::<f64>() / 1e3)?;
         let commits = counts.iter().map(|count| count.commits).sum();
@@ -312,7 +307,7 @@ impl TransactionTurn<'_> {
         for from in (0..rows).step_by(BATCH as usize) {
             let part = BATCH.min(rows - from) as usize;
             let done = self.store.transact(CommitDurability::Relaxed, &mut |view| body(view, from, part));
-            named(self.entry, done)?;
+            named(self.entry.name, done)?;
         }
         Ok(())
     }
@@ -368,7 +363,7 @@ mod tests {
                     findings.add(each.rate, name, Some(&RowChoice::All.at(2)), rate);
                 }
             }
-            judge(&findings).each().into_iter().map(|judged| judged.answer).collect::<Vec<_>>()
+            judge(&findings).answers()
         };
         assert_eq!(judged(20.0, 10.0), [Holds, CannotBeTested, Holds, Holds, CannotBeTested, Holds]);
         assert_eq!(

@@ -12,19 +12,11 @@ mod targets;
 
 use linkme::distributed_slice;
 
-use super::grid::{self, Grid, GridPoint, InsertMode, MemoryDetail, over_key_sets};
-use super::loops::{GridLoop, LOOKUP, changes, scans};
+use super::findings::shown;
+use super::grid::{self, Grid, InsertMode, over_key_sets};
+use super::loops::{GridLoop, INSERT_MIXES, LOOKUP, ranges};
 use super::participants::{OURS, Participants, WORMHOLE};
 use super::{BenchPlan, EXPERIMENTS, Experiment, Findings, Judgement};
-use crate::workload::{mix, scan};
-
-const SOURCE_10: &str = "Wormhole (EuroSys 2019), figure 10 and section 4.1";
-const SOURCE_11: &str = "Wormhole (EuroSys 2019), figure 11 and section 4.1";
-const SOURCE_13: &str = "Wormhole (EuroSys 2019), figure 13 and section 4.2";
-const SOURCE_14: &str = "Wormhole (EuroSys 2019), figure 14 and section 4.2";
-const SOURCE_15: &str = "Wormhole (EuroSys 2019), figure 15 and section 4.3";
-const SOURCE_17: &str = "Wormhole (EuroSys 2019), figure 17 and section 4.3";
-const SOURCE_18: &str = "Wormhole (EuroSys 2019), figure 18 and section 4.3";
 
 /// The paper's key sets (its table 1); models of those that we may not distribute.
 pub const SETS: [&str; 8] = ["az1", "az2", "url", "K3", "K4", "K6", "K8", "K10"];
@@ -37,26 +29,8 @@ fn count(plan: &BenchPlan) -> usize {
     plan.keys_or([300_000, 2_000_000, 10_000_000, 10_000_000])
 }
 
-fn operations(plan: &BenchPlan) -> usize {
-    count(plan).clamp(1_000, 2_000_000)
-}
-
 /// The scans are so many that leaves which their first scan sorts hardly count.
-pub const SCAN: GridLoop = scans("scan of 100", false, |asked, count, seed, share| {
-    scan::scans(asked, count / 5, 100, false, seed, share)
-});
-
-const MIXES: [GridLoop; 3] = [
-    changes("5 % inserts", false, |asked, count, seed, share| {
-        mix::inserts_and_lookups(asked, count, 0.05, seed, share)
-    }),
-    changes("50 % inserts", false, |asked, count, seed, share| {
-        mix::inserts_and_lookups(asked, count, 0.5, seed, share)
-    }),
-    changes("95 % inserts", false, |asked, count, seed, share| {
-        mix::inserts_and_lookups(asked, count, 0.95, seed, share)
-    }),
-];
+pub const SCAN: GridLoop = ranges::<100, 5, false>("scan of 100");
 
 /// Returns a grid over key sets on one thread.
 fn over_sets(
@@ -66,15 +40,8 @@ fn over_sets(
     takes: Participants,
 ) -> Grid<'static> {
     let absent = if loops.iter().any(|each| each.changes) { count(plan) } else { 0 };
-    Grid {
-        points: over_key_sets(plan.sets_or(sets), count(plan), absent),
-        loops,
-        operations: operations(plan),
-        inserts: InsertMode::Untimed,
-        memory: MemoryDetail::No,
-        takes,
-        side_measurement: None,
-    }
+    let points = over_key_sets(plan.sets_or(sets), count(plan), absent);
+    Grid { inserts: InsertMode::Untimed, ..Grid::new(points, loops, takes) }
 }
 
 /// The paper's B+-tree and skip list; here std's and crossbeam's.
@@ -98,7 +65,7 @@ static FIG10: Experiment = Experiment {
     name: "wormhole-fig10",
     rank: 210,
     title: "lookups on the paper's eight key sets",
-    source: SOURCE_10,
+    source: "Wormhole (EuroSys 2019), figure 10 and section 4.1",
     claim: "Wormhole does 1.3 to 4.2 times the lookups of the best of skip list, B+-tree, ART and \
             Masstree, on every key set",
     memory: |plan| fig10(plan).memory(),
@@ -128,7 +95,7 @@ static FIG11: Experiment = Experiment {
     name: "wormhole-fig11",
     rank: 211,
     title: "lookups as the optimizations are applied one after the other, and with our additions",
-    source: SOURCE_11,
+    source: "Wormhole (EuroSys 2019), figure 11 and section 4.1",
     claim: "each helps: tags in the table, incremental hashing (about 3 %), leaves sorted by tag, \
             direct positions in leaves",
     memory: |plan| fig11(plan).memory(),
@@ -139,7 +106,7 @@ static FIG11: Experiment = Experiment {
             let ratios = findings.ratios("lookup", pair[1], pair[0]);
             Judgement::at_least(1.0, &format!("{} / {}", pair[1], pair[0]), &ratios)
         });
-        pairs.reduce(Judgement::and).unwrap_or_else(|| Judgement::untested("no steps"))
+        Judgement::all_of(pairs, "no steps")
     },
 };
 
@@ -160,7 +127,7 @@ static FIG13: Experiment =
         name: "wormhole-fig13",
         rank: 213,
         title: "lookups beside hash tables",
-        source: SOURCE_13,
+        source: "Wormhole (EuroSys 2019), figure 13 and section 4.2",
         claim: "Wormhole does 31 to 67 % of the lookups of a cuckoo hash table, and close to all \
                 where keys have a kilobyte (K10): here, at least nine tenths",
         memory: |plan| fig13(plan).memory(),
@@ -177,13 +144,10 @@ static FIG13: Experiment =
 /// The lengths of keys, for both kinds.
 const LENGTHS: [usize; 5] = [8, 32, 64, 256, 512];
 
-fn fig14_points(plan: &BenchPlan) -> Vec<GridPoint> {
-    let names = ["Kshort", "Klong"].into_iter().flat_map(|kind| LENGTHS.map(|len| format!("{kind}({len})")));
-    over_key_sets(names.collect(), count(plan), 0)
-}
-
 fn fig14(plan: &BenchPlan) -> Grid<'static> {
-    Grid { points: fig14_points(plan), ..over_sets(plan, &[], &[LOOKUP], Participants::All) }
+    let names = ["Kshort", "Klong"].into_iter().flat_map(|kind| LENGTHS.map(|len| format!("{kind}({len})")));
+    let points = over_key_sets(names.collect(), count(plan), 0);
+    Grid { points, ..over_sets(plan, &[], &[LOOKUP], Participants::All) }
 }
 
 #[distributed_slice(EXPERIMENTS)]
@@ -192,7 +156,7 @@ static FIG14: Experiment = Experiment {
     rank: 214,
     title: "lookups on keys that differ everywhere (Kshort) or in their last 4 bytes alone \
             (Klong), by length",
-    source: SOURCE_14,
+    source: "Wormhole (EuroSys 2019), figure 14 and section 4.2",
     claim: "at 512 bytes Wormhole does 78 % of the lookups of a hash table where keys differ \
             everywhere, and 40 % where they have long common prefixes; these cost the hash table \
             little",
@@ -233,7 +197,7 @@ static FIG15: Experiment = Experiment {
     name: "wormhole-fig15",
     rank: 215,
     title: "inserts into an empty index by one thread",
-    source: SOURCE_15,
+    source: "Wormhole (EuroSys 2019), figure 15 and section 4.3",
     claim: "Wormhole's inserts are comparable to a skip list's on most key sets; on short keys \
             (K3, K4) Masstree and Wormhole are faster than B+-tree and skip list, on longer ones \
             (url) slower than on those. Comparable is, here, within a tenth either way",
@@ -251,9 +215,8 @@ fn judge_inserts(findings: &Findings) -> Judgement {
     let most = if comparable.is_empty() {
         Judgement::untested(format!("inserts, Wormhole / {LIST}: not measured"))
     } else {
-        let shown: Vec<_> = comparable.iter().map(|(set, ratio)| format!("{set}: {ratio:.2}")).collect();
-        let why =
-            format!("inserts, Wormhole / {LIST}: {} (from 0.9 to 1.11 on most is claimed)", shown.join(", "));
+        let shown = shown(&comparable);
+        let why = format!("inserts, Wormhole / {LIST}: {shown} (from 0.9 to 1.11 on most is claimed)");
         Judgement::of(2 * within > comparable.len(), why)
     };
     let short = [WORMHOLE, OURS].into_iter().flat_map(|index| {
@@ -273,7 +236,7 @@ fn judge_inserts(findings: &Findings) -> Judgement {
 }
 
 fn fig17(plan: &BenchPlan) -> Grid<'static> {
-    over_sets(plan, &FEW_SETS, &MIXES, Participants::ForThreads)
+    over_sets(plan, &FEW_SETS, &INSERT_MIXES, Participants::ForThreads)
 }
 
 #[distributed_slice(EXPERIMENTS)]
@@ -281,17 +244,17 @@ static FIG17: Experiment = Experiment {
     name: "wormhole-fig17",
     rank: 217,
     title: "5, 50 and 95 % inserts among lookups, on one thread",
-    source: SOURCE_17,
+    source: "Wormhole (EuroSys 2019), figure 17 and section 4.3",
     claim: "Wormhole is ahead of Masstree at every share of inserts, by less the more there are",
     memory: |plan| fig17(plan).memory(),
     steps: |plan| fig17(plan).steps(plan),
     run: |bench| grid::run(bench, &fig17(&bench.plan)),
     judge: |findings| {
-        let measured = MIXES.map(|each| {
+        let measured = INSERT_MIXES.map(|each| {
             let ratios = findings.ratios(each.measure, WORMHOLE, OURS);
             Judgement::at_least(1.0, &format!("{}, Wormhole / our Masstree", each.measure), &ratios)
         });
-        measured.into_iter().reduce(Judgement::and).unwrap_or_else(|| Judgement::untested("not measured"))
+        Judgement::all_of(measured, "not measured")
     },
 };
 
@@ -304,7 +267,7 @@ static FIG18: Experiment = Experiment {
     name: "wormhole-fig18",
     rank: 218,
     title: "scans of 100 keys",
-    source: SOURCE_18,
+    source: "Wormhole (EuroSys 2019), figure 18 and section 4.3",
     claim: "Wormhole scans 1.05 to 1.59 times as fast as a B+-tree, and Masstree is far behind",
     memory: |plan| fig18(plan).memory(),
     steps: |plan| fig18(plan).steps(plan),
@@ -319,29 +282,22 @@ static FIG18: Experiment = Experiment {
 
 #[cfg(test)]
 mod tests {
-    use super::super::findings::MeasureSpec;
     use super::*;
-    use crate::result::ClaimAnswer::{self, CannotBeTested, DoesNotHold, Holds};
-    use crate::result::{AxisPoint, Better};
+    use crate::result::ClaimAnswer::{CannotBeTested, DoesNotHold, Holds};
 
     fn found(measure: &str, rates: &[(&str, &str, f64)]) -> Findings {
         let mut findings = Findings::default();
         for (contender, set, rate) in rates {
-            let place = MeasureSpec { measure, unit: "Mops/s", better: Better::More };
-            findings.add(place, contender, Some(&AxisPoint::name("key set", set)), *rate);
+            findings.add_rates(measure, set, &[(contender, *rate)]);
         }
         findings
-    }
-
-    fn answers(judged: Judgement) -> Vec<ClaimAnswer> {
-        judged.each().into_iter().map(|judged| judged.answer).collect()
     }
 
     #[test]
     fn lookups_are_judged_by_both_bounds() {
         let judged = |ours, masstree| {
             let rates = [(WORMHOLE, "az1", ours), (OURS, "az1", masstree), (TREE, "az1", 1.0)];
-            answers((FIG10.judge)(&found("lookup", &rates)))
+            (FIG10.judge)(&found("lookup", &rates)).answers()
         };
         assert_eq!(judged(2.6, 2.0), [Holds, Holds]);
         assert_eq!(judged(2.4, 2.0), [DoesNotHold, Holds], "the best of the others counts");
@@ -358,7 +314,7 @@ mod tests {
                 (WORMHOLE, KILOBYTES, long),
                 (hash, KILOBYTES, 1.0),
             ];
-            answers((FIG13.judge)(&found("lookup", &rates)))
+            (FIG13.judge)(&found("lookup", &rates)).answers()
         };
         assert_eq!(judged(0.5, 0.95), [Holds, Holds, Holds]);
         assert_eq!(judged(0.8, 0.5), [Holds, DoesNotHold, DoesNotHold]);
@@ -371,7 +327,7 @@ mod tests {
             let sets = ["az1", "url", "K3"].into_iter().zip(rates);
             let rates: Vec<_> =
                 sets.flat_map(|(set, rate)| [(WORMHOLE, set, rate), (LIST, set, 1.0)]).collect();
-            answers(judge_inserts(&found("insert", &rates)))
+            judge_inserts(&found("insert", &rates)).answers()
         };
         let beside = |most, short, long| {
             [most, CannotBeTested, short, CannotBeTested, CannotBeTested, long, CannotBeTested]
@@ -386,7 +342,7 @@ mod tests {
             let [a, b] = ["Kshort(512)", "Klong(512)"];
             let rates =
                 [(WORMHOLE, a, short), (WORMHOLE, b, long), (CUCKOO_HASH, a, 1.0), (CUCKOO_HASH, b, 0.95)];
-            answers(judge_prefixes(&found("lookup", &rates)))
+            judge_prefixes(&found("lookup", &rates)).answers()
         };
         assert_eq!(judged(0.8, 0.4), [Holds; 3]);
         assert_eq!(judged(0.5, 0.6), [DoesNotHold, Holds, DoesNotHold]);

@@ -4,15 +4,13 @@
 use linkme::distributed_slice;
 
 use super::super::aims::{Aims, Rate, rate};
-use super::super::grid::{self, Grid, GridPoint, INSERT, InsertMode, MemoryDetail};
+use super::super::grid::{self, Grid, GridPoint, INSERT, MemoryDetail};
 use super::super::loops::{DEPENDENT, GET_MANY, GridLoop, LOOKUP};
 use super::super::participants::{OURS, Participants, WORMHOLE};
 use super::super::{BenchPlan, EXPERIMENTS, Experiment, Findings, Judgement};
-use super::{SCAN, operations};
+use super::{SCAN, TREE};
 use crate::result::AxisPoint;
 use crate::rival::index::{WORMHOLE_FOR_ONE_THREAD, WORMHOLE_TRIE};
-
-const TREE: &str = "btreemap";
 
 const LOOPS: [GridLoop; 4] = [LOOKUP, DEPENDENT, GET_MANY, SCAN];
 
@@ -48,15 +46,9 @@ fn grid(plan: &BenchPlan) -> Grid<'static> {
         let count = plan.keys_or([300_000, 5_000_000, large, large]);
         GridPoint { at: Some(AxisPoint::name("key set", &keys)), keys, count, absent: 0 }
     };
-    Grid {
-        points: plan.sets_or(&AIMS.kinds[..2]).into_iter().map(point).collect(),
-        loops: &LOOPS,
-        operations: operations(plan),
-        inserts: InsertMode::Timed,
-        memory: MemoryDetail::ByPart,
-        takes: Participants::Named(&[WORMHOLE, OURS, TREE, WORMHOLE_FOR_ONE_THREAD]),
-        side_measurement: None,
-    }
+    let points = plan.sets_or(&AIMS.kinds[..2]).into_iter().map(point).collect();
+    let takes = Participants::Named(&[WORMHOLE, OURS, TREE, WORMHOLE_FOR_ONE_THREAD]);
+    Grid { memory: MemoryDetail::ByPart, ..Grid::new(points, &LOOPS, takes) }
 }
 
 #[distributed_slice(EXPERIMENTS)]
@@ -84,10 +76,9 @@ fn judge(findings: &Findings) -> Judgement {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::findings::MeasureSpec;
     use super::super::super::index_memory::{BESIDE, PARTS, part_of, per_key};
     use super::*;
-    use crate::result::{Better, ClaimAnswer};
+    use crate::result::ClaimAnswer;
 
     /// Wormhole has twice the rate of all others, `get_many` five times, and 24 bytes per key.
     fn findings(sets: &[&str]) -> Findings {
@@ -95,12 +86,10 @@ mod tests {
         for set in sets {
             let at = AxisPoint::name("key set", set);
             for measure in [INSERT, INDEPENDENT, ALONE, MANY, HUNDRED] {
-                let place = MeasureSpec { measure, unit: "Mops/s", better: Better::More };
                 let ours = if measure == MANY { 10.0 } else { 2.0 };
-                findings.add(place, WORMHOLE, Some(&at), ours);
-                for other in [OURS, TREE, WORMHOLE_FOR_ONE_THREAD] {
-                    findings.add(place, other, Some(&at), 1.0);
-                }
+                let others = [OURS, TREE, WORMHOLE_FOR_ONE_THREAD].map(|other| (other, 1.0));
+                findings.add_rates(measure, set, &[(WORMHOLE, ours)]);
+                findings.add_rates(measure, set, &others);
             }
             findings.add(per_key(BESIDE), WORMHOLE, Some(&at), 24.0);
             findings.add(per_key(PARTS), WORMHOLE, Some(&part_of(set, WORMHOLE_TRIE)), 1.25);
@@ -110,31 +99,22 @@ mod tests {
 
     #[test]
     fn each_target_has_its_verdict_on_each_key_set() {
-        let judged = judge(&findings(&["rand-8", "file:/a/paths.txt"])).each();
-        assert_eq!(judged.len(), 7 + 8, "one target is for keys with long prefixes alone");
-        let answer = |text: &str| {
-            let found: Vec<_> = judged.iter().filter(|judged| judged.why.starts_with(text)).collect();
-            assert_eq!(found.len(), 1, "{text}: {judged:?}");
-            found[0].answer
-        };
-        assert_eq!(answer("lookup, dependent, Wormhole / btreemap: rand-8: 2.00"), ClaimAnswer::Holds);
-        assert_eq!(answer("lookup, Wormhole / btreemap: rand-8: 2.00 (at least 4"), ClaimAnswer::DoesNotHold);
-        assert_eq!(
-            answer("lookup, Wormhole / btreemap: file:/a/paths.txt: 2.00 (at least 2.7"),
-            ClaimAnswer::DoesNotHold
-        );
-        assert_eq!(
-            answer("get_many(32), Wormhole / its lookup, dependent: rand-8: 5.00"),
-            ClaimAnswer::Holds
-        );
-        assert_eq!(
-            answer("memory beside keys and values, Wormhole, rand-8: 24.0 B/key, 1.25 of"),
-            ClaimAnswer::DoesNotHold
-        );
-        assert_eq!(
-            answer("memory beside keys and values, Wormhole, file:/a/paths.txt: 24.0 B/key"),
-            ClaimAnswer::Holds
-        );
+        let judged = judge(&findings(&["rand-8", "file:/a/paths.txt"]));
+        let count = judged.clone().each().len();
+        assert_eq!(count, 7 + 8, "one target is for keys with long prefixes alone");
+        for (text, expected) in [
+            ("lookup, dependent, Wormhole / btreemap: rand-8: 2.00", ClaimAnswer::Holds),
+            ("lookup, Wormhole / btreemap: rand-8: 2.00 (at least 4", ClaimAnswer::DoesNotHold),
+            ("lookup, Wormhole / btreemap: file:/a/paths.txt: 2.00 (at least 2.7", ClaimAnswer::DoesNotHold),
+            ("get_many(32), Wormhole / its lookup, dependent: rand-8: 5.00", ClaimAnswer::Holds),
+            (
+                "memory beside keys and values, Wormhole, rand-8: 24.0 B/key, 1.25 of",
+                ClaimAnswer::DoesNotHold,
+            ),
+            ("memory beside keys and values, Wormhole, file:/a/paths.txt: 24.0 B/key", ClaimAnswer::Holds),
+        ] {
+            assert_eq!(judged.answer_of(text), expected, "{text}");
+        }
     }
 
     #[test]

@@ -10,11 +10,11 @@ use crate::experiment::findings::MeasureSpec;
 use crate::experiment::scratch::Scratch;
 use crate::experiment::{Bench, Findings, Judgement};
 use crate::keyset::SeededRandom;
-use crate::result::{AxisPoint, Better};
+use crate::result::AxisPoint;
 use crate::rival::server::OURS;
 use crate::sys::pinned;
 
-const MEMORY: MeasureSpec<'_> = MeasureSpec { measure: "memory", unit: "B/element", better: Better::Less };
+const MEMORY: MeasureSpec<'_> = MeasureSpec::less("memory", "B/element");
 
 /// The kinds of keys, with the requests that add elements.
 pub const KINDS: [(&str, RequestFamily); 5] = [

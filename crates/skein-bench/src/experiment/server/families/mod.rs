@@ -17,19 +17,16 @@ mod element_memory;
 mod request_family;
 mod subscribers;
 
-use std::sync::LazyLock;
-
 use linkme::distributed_slice;
 
-use super::expected_table::{ExpectedTable, ValueShape};
 use super::server_under_test::{self, MANY_CONNECTIONS, ServerSelection, ServerUnderTest, measure_loop};
 use super::{count, cpu, pipelines, rate, requests};
 use crate::Result;
 use crate::experiment::findings::MeasureSpec;
 use crate::experiment::scratch::Scratch;
 use crate::experiment::{Bench, EXPERIMENTS, Experiment, Findings, Judgement};
-use crate::keyset::{PackedKeys, SeededRandom};
-use crate::result::{AxisPoint, Better};
+use crate::keyset::SeededRandom;
+use crate::result::AxisPoint;
 use crate::rival::server::{OURS, REDIS};
 use request_family::{FamilyRequest, RequestFamily};
 use subscribers::Subscribers;
@@ -80,17 +77,8 @@ fn run(bench: &mut Bench) -> Result<()> {
 
 /// Starts empty servers. The folder outlives them.
 fn start(bench: &mut Bench, scratch: &Scratch, connections: usize) -> Result<Vec<ServerUnderTest<'static>>> {
-    static NO_KEYS: LazyLock<PackedKeys> = LazyLock::new(PackedKeys::default);
-    let wanted = ServerSelection {
-        takes: |can| can.families,
-        each_index: false,
-        keys: "these requests",
-        connections,
-        noop: false,
-        logs: true,
-        also: &[],
-    };
-    server_under_test::start(bench, scratch, &wanted, &ExpectedTable::new(&NO_KEYS, ValueShape::Columns))
+    let wanted = ServerSelection::new(|can| can.families, "these requests");
+    server_under_test::start_empty(bench, scratch, &ServerSelection { connections, logs: true, ..wanted })
 }
 
 /// Runs all loops on fresh servers, so that each round does the same work.
@@ -178,7 +166,7 @@ fn add_ratios(findings: &mut Findings, pipelines: &[usize]) {
         let rounds =
             |who: &str| findings.cell(&cpu_measure(pipeline), who, Some(&name)).map(|it| it.rounds.clone());
         let Some((theirs, ours)) = rounds(REDIS).zip(rounds(OURS)) else { continue };
-        let place = MeasureSpec { measure: &measure, unit: "ratio", better: Better::More };
+        let place = MeasureSpec::more(&measure, "ratio");
         for (theirs, ours) in theirs.into_iter().zip(ours) {
             findings.add(place, OURS, Some(&AxisPoint::name("request", &name)), theirs / ours);
         }
@@ -212,10 +200,7 @@ mod tests {
     #[test]
     fn ours_is_judged_by_the_ratios_of_rounds() {
         let mut findings = Findings::default();
-        let answers = |findings: &Findings| {
-            judge(findings).each().into_iter().map(|judged| judged.answer).collect::<Vec<_>>()
-        };
-        assert_eq!(answers(&findings), [CannotBeTested; 4]);
+        assert_eq!(judge(&findings).answers(), [CannotBeTested; 4]);
         for (pipeline, family, theirs) in [
             (16, RequestFamily::ListPush, [1.6, 3.0, 1.4]),
             (1, RequestFamily::ListPush, [1.0, 2.0, 1.05]),
@@ -229,7 +214,7 @@ mod tests {
             }
         }
         add_ratios(&mut findings, &DEPTHS);
-        assert_eq!(answers(&findings), [Holds, DoesNotHold, Holds, CannotBeTested]);
+        assert_eq!(judge(&findings).answers(), [Holds, DoesNotHold, Holds, CannotBeTested]);
         assert!(judge(&findings).why.contains("LPUSH (1.40 to 1.60): 1.50"), "{:?}", judge(&findings));
     }
 }

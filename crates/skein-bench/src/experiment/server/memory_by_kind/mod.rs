@@ -14,12 +14,9 @@
 
 mod item_kind;
 
-use std::sync::LazyLock;
-
 use linkme::distributed_slice;
 
 use super::count;
-use super::expected_table::{ExpectedTable, ValueShape};
 use super::server_under_test::{
     self, CLIENT_CORE, LOAD_PIPELINE, ServerSelection, ServerUnderTest, row_bytes,
 };
@@ -27,15 +24,15 @@ use super::used_memory::{SETTLE, used_memory};
 use crate::experiment::findings::MeasureSpec;
 use crate::experiment::scratch::Scratch;
 use crate::experiment::{Bench, EXPERIMENTS, Experiment, Findings, Judgement};
-use crate::keyset::{PackedKeys, mix};
-use crate::result::{AxisPoint, Better};
+use crate::keyset::mix;
+use crate::result::AxisPoint;
 use crate::rival::server::{OURS, REDIS, VALKEY};
 use crate::sys::pinned;
 use crate::{Error, Result};
 use item_kind::ItemKind;
 
-const USED: MeasureSpec<'_> = MeasureSpec { measure: "used_memory", unit: "B/item", better: Better::Less };
-const RESIDENT: MeasureSpec<'_> = MeasureSpec { measure: "resident", unit: "B/item", better: Better::Less };
+const USED: MeasureSpec<'_> = MeasureSpec::less("used_memory", "B/item");
+const RESIDENT: MeasureSpec<'_> = MeasureSpec::less("resident", "B/item");
 
 /// The number of servers with items at once.
 const SERVERS: u64 = 3;
@@ -65,19 +62,10 @@ fn run(bench: &mut Bench) -> Result<()> {
 
 /// Measures a kind on servers of its own, so that no other kind's memory is used again.
 fn measure(bench: &mut Bench, scratch: &Scratch, kind: ItemKind) -> Result<()> {
-    static NO_KEYS: LazyLock<PackedKeys> = LazyLock::new(PackedKeys::default);
-    let wanted = ServerSelection {
-        takes: |can| can.families,
-        each_index: false,
-        keys: "these requests",
-        // Buffers of further connections would count.
-        connections: 1,
-        noop: false,
-        logs: false,
-        also: &[VALKEY],
-    };
-    let table = ExpectedTable::new(&NO_KEYS, ValueShape::Columns);
-    let mut targets = server_under_test::start(bench, scratch, &wanted, &table)?;
+    let wanted = ServerSelection::new(|can| can.families, "these requests");
+    // Buffers of further connections would count.
+    let wanted = ServerSelection { connections: 1, also: &[VALKEY], ..wanted };
+    let mut targets = server_under_test::start_empty(bench, scratch, &wanted)?;
     bench.step(&kind.name());
     let mut before = Vec::new();
     for target in &mut targets {
