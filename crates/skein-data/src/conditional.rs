@@ -14,17 +14,17 @@ use std::ops::ControlFlow;
 
 use skein_store::{Batch, BatchWrite, RowWriter as _};
 
-use crate::session::{EngineSession, SessionBackend};
-use crate::{
-    EngineBounds, EngineKeys, EngineTransaction, EngineWriter, Error, Result, ScanDirection, Ticket,
-};
+use crate::disk::OpenTransaction;
+use crate::keys::{Keys as _, Visit};
+use crate::session::{EngineSession, SessionOf};
+use crate::{EngineBounds, EngineWriter, Error, Result, Ticket};
 
 /// The present rows, for the check of [`EngineSession::apply_if`].
 pub struct PresentRows<'p, 't>(Present<'p, 't>);
 
 enum Present<'p, 't> {
     Memory(&'p skein_store::Session),
-    Disk(&'p mut EngineTransaction<'t>),
+    Disk(&'p mut OpenTransaction<'t>),
 }
 
 impl PresentRows<'_, '_> {
@@ -52,15 +52,13 @@ impl PresentRows<'_, '_> {
         most: usize,
         mut each: impl FnMut(&[u8], u64) -> ControlFlow<()>,
     ) -> Result<()> {
-        let direction = ScanDirection::Forward;
+        let visit = Visit::forward(bounds, most);
         match &mut self.0 {
             Present::Memory(session) => {
-                session.scan(bounds, direction, |key, row| each(key, row.version()));
+                session.scan(bounds, visit.order.direction(), |key, row| each(key, row.version()));
                 Ok(())
             }
-            Present::Disk(transaction) => {
-                transaction.scan(bounds, direction, most, |key, row| each(key, row.version()))
-            }
+            Present::Disk(transaction) => transaction.visit(visit, |key, row| each(key, row.version())),
         }
     }
 }
@@ -81,23 +79,29 @@ impl EngineSession {
         batch: &Batch,
         check: impl FnOnce(&mut PresentRows<'_, '_>) -> Result<bool>,
     ) -> Result<Option<Ticket>> {
-        if let SessionBackend::Memory(session) = &mut self.backend {
-            let mut failed = None;
-            let applied = session.apply_if(batch, |session| {
-                check(&mut PresentRows(Present::Memory(session))).unwrap_or_else(|error| {
-                    failed = Some(error);
-                    false
-                })
-            })?;
-            return failed.map_or(Ok(applied), Err);
+        match &mut self.of_engine {
+            SessionOf::Memory(session) => {
+                let mut failed = None;
+                let applied = session.0.apply_if(batch, |session| {
+                    check(&mut PresentRows(Present::Memory(session))).unwrap_or_else(|error| {
+                        failed = Some(error);
+                        false
+                    })
+                })?;
+                failed.map_or(Ok(applied), Err)
+            }
+            SessionOf::Disk(session) => {
+                let mut transaction = session.begin();
+                if !check(&mut PresentRows(Present::Disk(&mut transaction)))? {
+                    return Ok(None);
+                }
+                let puts = |writer: &mut EngineWriter<'_, '_>| {
+                    batch.iter().try_for_each(|(key, write)| put(writer, key, write))
+                };
+                transaction.write(puts).0??;
+                transaction.commit().map(Some)
+            }
         }
-        let mut transaction = self.begin()?;
-        if !check(&mut PresentRows(Present::Disk(&mut transaction)))? {
-            return Ok(None);
-        }
-        let mut transaction = EngineKeys::Transaction(Box::new(transaction));
-        transaction.write(|writer| batch.iter().try_for_each(|(key, write)| put(writer, key, write))).0??;
-        transaction.commit().map(Some)
     }
 }
 

@@ -1,9 +1,8 @@
 //! The data model: rows, columns and collections over one of two engines.
 //!
 //! ```text
-//!   server, library ─► EngineSession, EngineWriter, RowView ─┬─► skein-store   rows in memory
-//!                      Engine, EngineKeys                      └─► skein-disk    rows as values of
-//!                                                                              a trie (`disk`)
+//!   server, library ─► Engine, EngineKeys,   ─┬─► skein-store   rows in memory (`memory`)
+//!                      EngineWriter, RowView  └─► skein-disk    rows as values of a trie (`disk`)
 //! ```
 //!
 //! Users know rows, writers and tickets, but no tree, log or file. Both engines offer the same
@@ -35,9 +34,9 @@
 //! Read in this order:
 //!
 //! - `session`: the access of one thread to an engine.
-//! - `writer`: the single-key writes of a batch.
-//! - `transaction`: many reads and writes as one. `conditional`: a batch that depends on reads.
-//! - `engine_keys`: a session or a transaction, as commands see the keys.
+//! - `engine_keys`: its keys, or those of its open transaction, as commands see them. `keys`: the
+//!   operations that each engine does in its own way, for `memory` and `disk`.
+//! - `writer`: the single-key writes of a batch. `conditional`: a batch that depends on reads.
 //! - `collections`: reads of columns and sets.
 //! - `streams`: the streams of `skein-model`, in an engine.
 //! - `keyspace_ranges`: ranges of one keyspace, and the rows that a server keeps for itself.
@@ -45,7 +44,7 @@
 //! - `row_piece`: rows in pieces, for copies and dumps.
 //! - `foreign_files`: folders where no store may be created.
 //! - `found_value` and `key_state`: the value of a key, and whether a command has changed it.
-//! - `disk`, `range_steps`, `error`.
+//! - `memory`, `disk`, `range_steps`, `error`.
 //!
 //! Design: `docs/design/data-model.md`, `docs/design/disk.md`.
 
@@ -60,16 +59,16 @@ mod error;
 mod foreign_files;
 mod found_value;
 mod key_state;
+mod keys;
 mod keyspace_ranges;
+mod memory;
 mod range_steps;
 mod row_piece;
 mod session;
 mod snapshot;
 mod streams;
-mod transaction;
 mod writer;
 
-use std::ops::Bound;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -104,7 +103,6 @@ pub use skein_store::{
 };
 pub use snapshot::{DiskEngineSnapshot, EngineSnapshot, SnapshotRelease};
 pub use streams::{EntriesView, StreamReader};
-pub use transaction::EngineTransaction;
 pub use writer::EngineWriter;
 
 /// The error of an operation.
@@ -112,7 +110,7 @@ pub type Error = EngineError;
 /// The result of an operation.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// The bounds of a range of keys.
-pub type EngineBounds<'b> = (Bound<&'b [u8]>, Bound<&'b [u8]>);
+pub use skein_model::KeyBounds as EngineBounds;
 
 /// The engine that a server serves. Clones are cheap and share the engine.
 #[derive(Debug, Clone)]
@@ -168,6 +166,14 @@ impl Engine {
     /// Opens a session that checks the memory limit itself when it writes.
     pub fn limited_session(&self) -> EngineSession {
         EngineSession::new(self, false)
+    }
+
+    /// Returns the engine in memory, which alone evicts keys.
+    fn memory(&self) -> Option<&skein_store::Store> {
+        match self {
+            Self::Memory(store) => Some(store),
+            Self::Disk(_) => None,
+        }
     }
 
     /// Returns the time that decides which keys have expired, in milliseconds since 1970.
@@ -329,32 +335,26 @@ impl Engine {
 
     /// As `Store::idle_time` of `skein-store`. The disk engine notes no use of keys.
     pub fn idle_time(&self, key: &[u8]) -> Option<Duration> {
-        match self {
-            Self::Memory(store) => store.idle_time(key),
-            Self::Disk(_) => None,
-        }
+        self.memory()?.idle_time(key)
     }
 
     /// As `Store::set_idle_time` of `skein-store`. Has no effect over the disk engine.
     pub fn set_idle_time(&self, key: &[u8], idle: Duration) {
-        if let Self::Memory(store) = self {
+        if let Some(store) = self.memory() {
             store.set_idle_time(key, idle);
         }
     }
 
     /// As `Store::set_frequency` of `skein-store`. Has no effect over the disk engine.
     pub fn set_frequency(&self, key: &[u8], count: u8) {
-        if let Self::Memory(store) = self {
+        if let Some(store) = self.memory() {
             store.set_frequency(key, count);
         }
     }
 
     /// As `Store::frequency` of `skein-store`. The disk engine evicts no key.
     pub fn frequency(&self, key: &[u8]) -> Option<u8> {
-        match self {
-            Self::Memory(store) => store.frequency(key),
-            Self::Disk(_) => None,
-        }
+        self.memory()?.frequency(key)
     }
 
     /// Checks whether [`set_memory_limit`](Self::set_memory_limit) accepts these values.
@@ -396,9 +396,6 @@ impl Engine {
 
     /// Returns the index of the engine in memory.
     pub fn index(&self) -> Option<skein_store::IndexKind> {
-        match self {
-            Self::Memory(store) => Some(store.options().index),
-            Self::Disk(_) => None,
-        }
+        self.memory().map(|store| store.options().index)
     }
 }

@@ -1,8 +1,8 @@
 //! The steps in which ranges are counted and removed, for sessions, transactions and both engines.
 
-use std::ops::{Bound, ControlFlow};
+use std::ops::Bound;
 
-use crate::{EngineBounds, Error, Result, RowView, Ticket};
+use crate::{Error, Result, RowView, Ticket};
 
 /// The most keys that one step of a range removal removes.
 pub const REMOVALS: usize = 256;
@@ -26,23 +26,4 @@ pub fn present(row: Result<Option<RowView<'_>>>) -> Result<bool> {
         Err(Error::NotARow { .. }) => Ok(true),
         Err(error) => Err(error),
     }
-}
-
-/// Counts the first `most` keys of a range, which `scan` reads. Returns the count, and the last key
-/// if there may be more.
-pub fn count_keys(
-    bounds: EngineBounds<'_>,
-    most: usize,
-    scan: impl FnOnce(EngineBounds<'_>, &mut dyn FnMut(&[u8]) -> ControlFlow<()>),
-) -> (usize, Option<Vec<u8>>) {
-    let (mut count, mut last) = (0, None);
-    scan(bounds, &mut |key| {
-        count += 1;
-        if count == most {
-            last = Some(key.to_vec());
-            return ControlFlow::Break(());
-        }
-        ControlFlow::Continue(())
-    });
-    (count, last)
 }

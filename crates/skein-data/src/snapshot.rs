@@ -3,10 +3,11 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use skein_disk::{DiskSnapshot, DiskSnapshotRelease, ScanEntries, ScanRequest};
+use skein_disk::{DiskSnapshot, DiskSnapshotRelease};
 use skein_store::StoredKeyspace;
 
-use crate::disk::{DiskEngine, DiskRowReader, SnapshotPlace, SnapshotSource, live};
+use crate::disk::{DiskEngine, DiskRowReader, RowReads, SnapshotPlace};
+use crate::keys::{Flow, KeyOrder, Visit};
 use crate::keyspace_ranges::scan_pieces;
 use crate::{EngineBounds, Result, RowView, ScanDirection};
 
@@ -36,6 +37,10 @@ impl DiskEngineSnapshot {
         let taken = engine.now();
         Ok(Self { snapshot: Arc::new(engine.store().snapshot()?), taken, place })
     }
+
+    fn reads<'r>(&self, reader: &'r mut DiskRowReader) -> RowReads<'r, Arc<DiskSnapshot>> {
+        RowReads { reads: self.snapshot.clone(), reader, now: self.taken }
+    }
 }
 
 impl EngineSnapshot {
@@ -45,16 +50,12 @@ impl EngineSnapshot {
     /// The snapshot has ended (see [`check`](Self::check)), a page cannot be read or is damaged, or
     /// the store is closed.
     pub fn get_with<R>(&self, key: &[u8], look: impl FnOnce(Option<RowView<'_>>) -> R) -> Result<R> {
-        let (snapshot, taken) = match self {
-            Self::Memory(snapshot) => {
-                return Ok(snapshot.get_with(key, |row| look(row.map(RowView::from)))?);
+        match self {
+            Self::Memory(snapshot) => Ok(snapshot.get_with(key, |row| look(row.map(RowView::from)))?),
+            Self::Disk(snapshot) => {
+                snapshot.reads(&mut DiskRowReader::default()).get_with(key, |row| Ok(look(row?)))
             }
-            Self::Disk(DiskEngineSnapshot { snapshot, taken, .. }) => (snapshot, *taken),
-        };
-        let mut reader = DiskRowReader::default();
-        let row = live(reader.row(key, |value| snapshot.get_into(key, value))?, taken);
-        let source = SnapshotSource(snapshot);
-        Ok(look(row.map(|row| RowView::stored(row, &source))))
+        }
     }
 
     /// Calls `each` with the rows that were within bounds, in order, until it breaks. `most` is the
@@ -69,7 +70,7 @@ impl EngineSnapshot {
         most: usize,
         each: impl FnMut(&[u8], RowView<'_>) -> ControlFlow<()>,
     ) -> Result<()> {
-        self.visit(bounds, direction, most, DiskSnapshot::range, each)
+        self.visit(Visit { bounds, order: KeyOrder::Sorted(direction), most }, each)
     }
 
     /// Does the same as [`scan`](Self::scan) with the names of a keyspace; the bounds are names,
@@ -102,33 +103,16 @@ impl EngineSnapshot {
         most: usize,
         each: impl FnMut(&[u8], RowView<'_>) -> ControlFlow<()>,
     ) -> Result<()> {
-        self.visit(bounds, ScanDirection::Forward, most, DiskSnapshot::walk, each)
+        self.visit(Visit { bounds, order: KeyOrder::Any, most }, each)
     }
 
-    fn visit(
-        &self,
-        bounds: EngineBounds<'_>,
-        direction: ScanDirection,
-        most: usize,
-        read: impl Fn(&DiskSnapshot, &ScanRequest<'_>) -> skein_disk::Result<ScanEntries>,
-        mut each: impl FnMut(&[u8], RowView<'_>) -> ControlFlow<()>,
-    ) -> Result<()> {
-        let (snapshot, taken) = match self {
+    fn visit(&self, visit: Visit<'_>, mut each: impl FnMut(&[u8], RowView<'_>) -> Flow) -> Result<()> {
+        match self {
             Self::Memory(snapshot) => {
-                return Ok(snapshot.scan(bounds, direction, |key, row| each(key, row.into()))?);
+                Ok(snapshot.scan(visit.bounds, visit.order.direction(), |key, row| each(key, row.into()))?)
             }
-            Self::Disk(DiskEngineSnapshot { snapshot, taken, .. }) => (snapshot, *taken),
-        };
-        let source = SnapshotSource(snapshot);
-        let read = |portion: &ScanRequest<'_>, before| {
-            let found = read(snapshot, portion)?;
-            snapshot.check_scanned(before, before + found.entries.len() as u64)?;
-            Ok(found)
-        };
-        DiskRowReader::default().scan(read, bounds, direction, most, |key, row| {
-            let view = RowView::stored(row, &source);
-            if row.has_expired(taken) { ControlFlow::Continue(()) } else { each(key, view) }
-        })
+            Self::Disk(snapshot) => snapshot.reads(&mut DiskRowReader::default()).visit(visit, each),
+        }
     }
 
     /// Checks that the snapshot has not ended. The engine in memory ends the oldest one if all keep

@@ -39,8 +39,8 @@ mod texts;
 pub use column_table::{Column, ColumnTable};
 pub use error::{Error, Result};
 pub use keyspace::{
-    AFTER_RESERVED, DATABASES_MAX, KEYSPACE_PREFIX, KeyspaceChange, KeyspaceStats, KeyspaceTotal,
-    KeyspaceTotals, RESERVED, StoredKeyspace, is_reserved, name_within,
+    AFTER_RESERVED, DATABASES_MAX, KEYSPACE_PREFIX, KeyBounds, KeyspaceChange, KeyspaceStats, KeyspaceTotal,
+    KeyspaceTotals, RESERVED, StoredBounds, StoredKeyspace, borrowed_bounds, is_reserved, name_within,
 };
 pub use kind::{CollectionKind, MemberOrder, SET_SCORE, score_in};
 pub use limits::{

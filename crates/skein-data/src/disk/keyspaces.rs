@@ -32,9 +32,9 @@ impl DiskEngine {
 
     /// Returns the numbers of keys of a keyspace: of the default one, or of that of a database.
     pub(crate) fn keyspace_stats(&self, keyspace: StoredKeyspace) -> KeyspaceStats {
-        let mut store = self.store();
+        let store = self.store();
         let reserved = store.reserved_count(counted_under(keyspace));
-        self.keyspace_stats_with(keyspace, store.len(), reserved, self.now(), &mut store)
+        self.keyspace_stats_with(keyspace, store.len(), reserved, self.now(), &store)
     }
 
     /// Returns the numbers of a keyspace of a store with this number of keys. `reserved` are the
@@ -45,7 +45,7 @@ impl DiskEngine {
         keys: u64,
         reserved: ReservedCount,
         now: u64,
-        entries: &mut impl ExpiryEntries,
+        entries: &impl ExpiryEntries,
     ) -> KeyspaceStats {
         if !keyspace.is_default() {
             let total = change_of(reserved);
@@ -70,12 +70,7 @@ impl DiskEngine {
 
     /// Returns the numbers of the keys of a keyspace that have expired and are not removed yet.
     /// There are few unless the cleaner falls behind. Entries that cannot be read do not count.
-    fn overdue_in(
-        &self,
-        keyspace: StoredKeyspace,
-        now: u64,
-        entries: &mut impl ExpiryEntries,
-    ) -> KeyspaceChange {
+    fn overdue_in(&self, keyspace: StoredKeyspace, now: u64, entries: &impl ExpiryEntries) -> KeyspaceChange {
         let (mut overdue, mut position) = (KeyspaceChange::default(), 0);
         let all = self.count_overdue(now, entries);
         while position < all {
@@ -93,7 +88,7 @@ impl DiskEngine {
 
     /// Returns the number of all keys that have expired and are not removed yet, by their rank in
     /// the expiry index. If this fails, they count as keys.
-    pub(super) fn count_overdue(&self, now: u64, entries: &mut impl ExpiryEntries) -> u64 {
+    pub(super) fn count_overdue(&self, now: u64, entries: &impl ExpiryEntries) -> u64 {
         if self.has_references() { entries.expired(now).unwrap_or(0) } else { 0 }
     }
 }

@@ -1,6 +1,5 @@
 //! The members of a collection while a transaction changes it.
 
-use std::cell::RefCell;
 use std::ops::Bound;
 
 use skein_disk::{DiskTransaction, KeySpace, ScanRequest, WalkDirection};
@@ -12,7 +11,7 @@ use skein_store::CollectionHead;
 
 use super::DiskEngine;
 use super::keys::{member_key, name_in, score_key};
-use super::reader::{DiskCollection, bounds_of, rows};
+use super::reader::{DiskCollection, TransactionReads, bounds_of, rows};
 use crate::RowError;
 
 /// Members that one step of a removal lists.
@@ -22,7 +21,7 @@ const LISTED_BYTES: usize = 64 << 10;
 /// The members of a collection within an open transaction.
 pub(super) struct DiskMembers<'m, 'w> {
     engine: &'m DiskEngine,
-    collection: DiskCollection<RefCell<&'m mut DiskTransaction<'w>>>,
+    collection: DiskCollection<TransactionReads<'m, 'm, 'w>>,
     cleared: bool,
     /// The former contents of the members that were changed, in the order of the changes.
     changes: Vec<(Vec<u8>, Option<Vec<u8>>)>,
@@ -33,12 +32,12 @@ pub(super) struct DiskMembers<'m, 'w> {
 impl<'m, 'w> DiskMembers<'m, 'w> {
     pub(super) fn new(
         engine: &'m DiskEngine,
-        transaction: &'m mut DiskTransaction<'w>,
+        reads: TransactionReads<'m, 'm, 'w>,
         head: CollectionHead,
     ) -> Self {
         Self {
             engine,
-            collection: DiskCollection { reads: RefCell::new(transaction), head },
+            collection: DiskCollection { reads, head },
             cleared: false,
             changes: Vec::new(),
             key: Vec::new(),
@@ -79,7 +78,7 @@ impl<'m, 'w> DiskMembers<'m, 'w> {
     /// Reads a member into `value`. Returns whether it is present.
     fn read(&mut self, name: &[u8]) -> crate::Result<bool> {
         let key = member_key(&mut self.key, self.collection.head.id, name);
-        Ok(self.collection.reads.get_mut().get_in(KeySpace::Members, key, &mut self.value)?.is_some())
+        Ok(self.collection.reads.borrow_mut().get_in(KeySpace::Members, key, &mut self.value)?.is_some())
     }
 
     /// Puts or removes a member, and notes its former contents, which are in `value` if it was
@@ -93,8 +92,8 @@ impl<'m, 'w> DiskMembers<'m, 'w> {
         self.changes.push((name.to_vec(), was_there.then(|| self.value.clone())));
         let key = member_key(&mut self.key, self.collection.head.id, name);
         match value {
-            Some(value) => _ = self.collection.reads.get_mut().set_in(KeySpace::Members, key, value)?,
-            None => _ = self.collection.reads.get_mut().remove_in(KeySpace::Members, key)?,
+            Some(value) => _ = self.collection.reads.borrow_mut().set_in(KeySpace::Members, key, value)?,
+            None => _ = self.collection.reads.borrow_mut().remove_in(KeySpace::Members, key)?,
         }
         self.collection.head.len =
             (self.collection.head.len + u64::from(value.is_some())).saturating_sub(u64::from(was_there));
@@ -108,8 +107,8 @@ impl<'m, 'w> DiskMembers<'m, 'w> {
         if before != self.collection.head.len && self.collection.head.kind.has_ranks() {
             let key = score_key(&mut self.key, self.collection.head.id, SET_SCORE, name);
             let changed = match value {
-                Some(_) => self.collection.reads.get_mut().insert_key(KeySpace::Scores, key),
-                None => self.collection.reads.get_mut().remove_key(KeySpace::Scores, key),
+                Some(_) => self.collection.reads.borrow_mut().insert_key(KeySpace::Scores, key),
+                None => self.collection.reads.borrow_mut().remove_key(KeySpace::Scores, key),
             };
             changed?;
         }
@@ -121,11 +120,11 @@ impl<'m, 'w> DiskMembers<'m, 'w> {
         self.write(name, score_bytes.as_ref().map(|score| kind.value_of(score)))?;
         if let Some(before) = before {
             let key = score_key(&mut self.key, self.collection.head.id, before, name);
-            self.collection.reads.get_mut().remove_key(KeySpace::Scores, key)?;
+            self.collection.reads.borrow_mut().remove_key(KeySpace::Scores, key)?;
         }
         if let Some(score) = score {
             let key = score_key(&mut self.key, self.collection.head.id, score, name);
-            self.collection.reads.get_mut().insert_key(KeySpace::Scores, key)?;
+            self.collection.reads.borrow_mut().insert_key(KeySpace::Scores, key)?;
         }
         Ok(())
     }

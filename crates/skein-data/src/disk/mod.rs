@@ -9,7 +9,8 @@
 //! changes all of them at once. Expired rows are hidden from readers until a thread removes them
 //! (`cleaner`).
 //!
-//! Read `rows` and `reader` (reads), `writer`, `main_rows`, `row_writer` and `members` (writes).
+//! Read `session` and `transaction` (what commands use), `rows`, `row_reads` and `reader` (reads),
+//! `writer`, `main_rows`, `row_writer` and `members` (writes).
 //! `expiry_entries` counts in the expiry index, `keyspaces` the keys of each keyspace.
 
 mod cleaner;
@@ -19,8 +20,11 @@ mod keyspaces;
 mod main_rows;
 mod members;
 mod reader;
+mod row_reads;
 mod row_writer;
 mod rows;
+mod session;
+mod transaction;
 mod writer;
 
 use std::hash::{DefaultHasher, Hasher};
@@ -37,9 +41,10 @@ use skein_sync::background::{BackgroundThread, ThreadSignal};
 
 pub(crate) use expiry_entries::{ExpiringKeys, ExpiryEntries};
 pub(crate) use keys::walk_direction;
-pub(crate) use keyspaces::counted_under;
-pub(crate) use reader::{SnapshotSource, StoreSource, TransactionSource};
+pub(crate) use row_reads::RowReads;
 pub(crate) use rows::DiskRowReader;
+pub(crate) use session::DiskSession;
+pub(crate) use transaction::OpenTransaction;
 pub use writer::DiskWriter;
 
 use crate::{Error, Result, RowError};
@@ -267,11 +272,11 @@ impl DiskEngine {
 
     /// Returns the number of keys without the expired ones.
     pub(crate) fn len(&self) -> usize {
-        self.without_expired(self.core.store.len(), self.now(), &mut &self.core.store)
+        self.without_expired(self.core.store.len(), self.now(), &&self.core.store)
     }
 
     /// Returns the number of keys without those that have expired at `now`.
-    pub(crate) fn without_expired(&self, keys: u64, now: u64, entries: &mut impl ExpiryEntries) -> usize {
+    pub(crate) fn without_expired(&self, keys: u64, now: u64, entries: &impl ExpiryEntries) -> usize {
         let expired = self.count_overdue(now, entries);
         usize::try_from(keys.saturating_sub(expired)).unwrap_or(usize::MAX)
     }
@@ -298,8 +303,8 @@ impl DiskEngine {
 
     /// Returns the store's statistics, under the names of the engine in memory.
     pub(crate) fn row_stats(&self) -> StoreStats {
-        let mut store = &self.core.store;
-        self.stats_with(self.len(), store.expiring(self.now()))
+        let store = &self.core.store;
+        self.stats_with(self.len(), (&store).expiring(self.now()))
     }
 
     /// Returns the store's statistics with these numbers of keys.

@@ -1,103 +1,147 @@
-//! Reads of the collections of the disk engine: of a snapshot, or within an open transaction.
+//! Reads of the disk engine's spaces, and of the collections in them.
 //!
-//! The row of a key may be older than the collection that its reader finds. So a reader of the
-//! store takes a snapshot and reads the row again in it.
+//! ```text
+//!   &DiskStore          the current entries: each read is of a moment of its own
+//!   Arc<DiskSnapshot>   the entries of one moment
+//!   TransactionReads    the entries with the writes of an open transaction
+//! ```
+//!
+//! A collection is read as of one moment. The row of a key may be older than the collection that
+//! its reader finds. So a reader of the store takes a snapshot and reads the row again in it.
 
 use std::cell::RefCell;
 use std::ops::Bound;
 use std::sync::Arc;
 
-use skein_disk::{DiskSnapshot, DiskTransaction, KeySpace, ScanEntries, ScanRequest, WalkDirection};
+use skein_disk::{
+    DiskSnapshot, DiskStore, DiskTransaction, KeySpace, Result as DiskResult, ScanEntries, ScanRequest,
+    WalkDirection,
+};
 use skein_model::{EachNamed, EachRanked, Member, Members, ScanDirection};
 use skein_store::{CollectionHead, RowRef};
 
 use super::keys::{member_key, name_in, parse_score_key, walk_direction};
-use super::{DiskEngine, DiskRowReader, live};
-use crate::collections::{CollectionSource, KeptMembers, StoredMembers};
+use super::{DiskRowReader, live};
+use crate::collections::{KeptMembers, StoredMembers};
 use crate::{Error, Result, RowError};
 
 /// Entries and bytes that one walk reads.
 const WALK_KEYS: usize = 256;
 const WALK_BYTES: usize = 256 << 10;
 
-/// Reads of the disk engine's spaces, all of one moment.
-pub(super) trait DiskReads {
-    /// Reads the value of a key. Returns whether it is present.
-    fn get(&self, space: KeySpace, key: &[u8], value: &mut Vec<u8>) -> Result<bool>;
+/// The position of a key among the ranked ones of a space, and the direction from there.
+pub(crate) type RankedFrom = (u64, WalkDirection);
+/// Keys without values.
+pub(crate) type DiskKeys = DiskResult<Vec<Vec<u8>>>;
+
+/// Reads of the disk engine's spaces: of the store, of a snapshot, or within an open transaction.
+pub(crate) trait DiskReads {
+    /// Reads the value of a key. Returns its version, or `None` if it is absent.
+    fn get(&self, space: KeySpace, key: &[u8], value: &mut Vec<u8>) -> DiskResult<Option<u64>>;
 
     /// Returns the entries of a range.
-    fn range(&self, space: KeySpace, request: &ScanRequest<'_>) -> Result<ScanEntries>;
+    fn range(&self, space: KeySpace, request: &ScanRequest<'_>) -> DiskResult<ScanEntries>;
+
+    /// Returns entries of `main` in the order of the trie; see [`DiskStore::walk`].
+    fn walk(&self, request: &ScanRequest<'_>) -> DiskResult<ScanEntries>;
+
+    /// Checks that there are not more entries than the store can have; see
+    /// [`DiskStore::check_scanned`].
+    fn check_scanned(&self, before: u64, now: u64) -> DiskResult<()>;
 
     /// Returns the number of keys for which a predicate is true; see
     /// [`DiskSnapshot::key_rank_by`].
-    fn key_rank_by(&self, space: KeySpace, is_before: &mut dyn FnMut(&[u8]) -> bool) -> Result<u64>;
+    fn key_rank_by(&self, space: KeySpace, is_before: &mut dyn FnMut(&[u8]) -> bool) -> DiskResult<u64>;
 
-    /// Returns up to `most` keys from a position on; see [`DiskSnapshot::keys_from`].
-    fn keys_from(
-        &self,
-        space: KeySpace,
-        position: u64,
-        direction: WalkDirection,
-        most: usize,
-    ) -> Result<Vec<Vec<u8>>>;
+    /// Returns up to `most` keys; see [`DiskSnapshot::keys_from`].
+    fn keys_from(&self, space: KeySpace, from: RankedFrom, most: usize) -> DiskKeys;
 
-    /// Returns the snapshot that is read, if it is one.
-    fn snapshot(&self) -> Option<Arc<DiskSnapshot>>;
+    /// Opens the collection of a key, whose row has this head; see [`CollectionSource`]. `now`
+    /// decides whether the row has expired.
+    fn open(&self, key: &[u8], now: u64, head: CollectionHead) -> Result<Box<dyn StoredMembers + '_>>;
 }
 
-impl<R: DiskReads> DiskReads for &R {
-    fn get(&self, space: KeySpace, key: &[u8], value: &mut Vec<u8>) -> Result<bool> {
-        (**self).get(space, key, value)
+/// The reads that a store, a snapshot and a transaction offer by the same names.
+macro_rules! same_reads {
+    ($self:ident => $reads:expr) => {
+        fn walk(&$self, request: &ScanRequest<'_>) -> DiskResult<ScanEntries> {
+            $reads.walk(request)
+        }
+
+        fn check_scanned(&$self, before: u64, now: u64) -> DiskResult<()> {
+            $reads.check_scanned(before, now)
+        }
+
+        fn key_rank_by(&$self, space: KeySpace, is_before: &mut dyn FnMut(&[u8]) -> bool) -> DiskResult<u64> {
+            $reads.key_rank_by(space, is_before)
+        }
+
+        fn keys_from(&$self, space: KeySpace, (position, direction): RankedFrom, most: usize) -> DiskKeys {
+            $reads.keys_from(space, position, direction, most)
+        }
+    };
+}
+
+impl DiskReads for &DiskStore {
+    same_reads!(self => (**self));
+
+    fn get(&self, space: KeySpace, key: &[u8], value: &mut Vec<u8>) -> DiskResult<Option<u64>> {
+        match space {
+            KeySpace::Main => self.get_into(key, value),
+            _ => self.space(space)?.get_into(key, value),
+        }
     }
 
-    fn range(&self, space: KeySpace, request: &ScanRequest<'_>) -> Result<ScanEntries> {
-        (**self).range(space, request)
+    fn range(&self, space: KeySpace, request: &ScanRequest<'_>) -> DiskResult<ScanEntries> {
+        match space {
+            KeySpace::Main => DiskStore::range(self, request),
+            _ => self.space(space)?.range(request),
+        }
     }
 
-    fn key_rank_by(&self, space: KeySpace, is_before: &mut dyn FnMut(&[u8]) -> bool) -> Result<u64> {
-        (**self).key_rank_by(space, is_before)
-    }
-
-    fn keys_from(
-        &self,
-        space: KeySpace,
-        position: u64,
-        direction: WalkDirection,
-        most: usize,
-    ) -> Result<Vec<Vec<u8>>> {
-        (**self).keys_from(space, position, direction, most)
-    }
-
-    fn snapshot(&self) -> Option<Arc<DiskSnapshot>> {
-        (**self).snapshot()
+    /// Opens it in a new snapshot, where the row of the key may be another one.
+    fn open(&self, key: &[u8], now: u64, head: CollectionHead) -> Result<Box<dyn StoredMembers + '_>> {
+        let reads = Arc::new(self.snapshot()?);
+        let mut buffer = DiskRowReader::default();
+        let row = live(buffer.row(key, |value| reads.get_into(key, value))?, now);
+        let found = row.and_then(RowRef::stored_collection).filter(|found| found.id == head.id);
+        let head = found.unwrap_or(CollectionHead { len: 0, ..head });
+        Ok(Box::new(DiskCollection { reads, head }))
     }
 }
 
 impl DiskReads for Arc<DiskSnapshot> {
-    fn get(&self, space: KeySpace, key: &[u8], value: &mut Vec<u8>) -> Result<bool> {
-        Ok(self.get_in(space, key, value)?.is_some())
+    same_reads!(self => (**self));
+
+    fn get(&self, space: KeySpace, key: &[u8], value: &mut Vec<u8>) -> DiskResult<Option<u64>> {
+        self.get_in(space, key, value)
     }
 
-    fn range(&self, space: KeySpace, request: &ScanRequest<'_>) -> Result<ScanEntries> {
-        Ok(self.range_in(space, request)?)
+    fn range(&self, space: KeySpace, request: &ScanRequest<'_>) -> DiskResult<ScanEntries> {
+        self.range_in(space, request)
     }
 
-    fn key_rank_by(&self, space: KeySpace, is_before: &mut dyn FnMut(&[u8]) -> bool) -> Result<u64> {
-        Ok(DiskSnapshot::key_rank_by(self, space, is_before)?)
+    fn open(&self, _key: &[u8], _now: u64, head: CollectionHead) -> Result<Box<dyn StoredMembers + '_>> {
+        Ok(Box::new(DiskCollection { reads: self.clone(), head }))
+    }
+}
+
+/// Reads within an open transaction.
+pub(crate) type TransactionReads<'r, 't, 'w> = &'r RefCell<&'t mut DiskTransaction<'w>>;
+
+impl DiskReads for TransactionReads<'_, '_, '_> {
+    same_reads!(self => self.borrow_mut());
+
+    fn get(&self, space: KeySpace, key: &[u8], value: &mut Vec<u8>) -> DiskResult<Option<u64>> {
+        self.borrow_mut().get_in(space, key, value)
     }
 
-    fn keys_from(
-        &self,
-        space: KeySpace,
-        position: u64,
-        direction: WalkDirection,
-        most: usize,
-    ) -> Result<Vec<Vec<u8>>> {
-        Ok(DiskSnapshot::keys_from(self, space, position, direction, most)?)
+    fn range(&self, space: KeySpace, request: &ScanRequest<'_>) -> DiskResult<ScanEntries> {
+        self.borrow_mut().range_in(space, request)
     }
 
-    fn snapshot(&self) -> Option<Arc<DiskSnapshot>> {
-        Some(self.clone())
+    fn open(&self, _key: &[u8], _now: u64, head: CollectionHead) -> Result<Box<dyn StoredMembers + '_>> {
+        Ok(Box::new(DiskCollection { reads: *self, head }))
     }
 }
 
@@ -137,7 +181,7 @@ fn walk_members(reads: &impl DiskReads, id: u64, after: Option<&[u8]>, each: Eac
 }
 
 /// Returns the number of scores that lie before a collection's.
-fn first_position(reads: &impl DiskReads, id: u64) -> Result<u64> {
+fn first_position(reads: &impl DiskReads, id: u64) -> DiskResult<u64> {
     let start = id.to_be_bytes();
     reads.key_rank_by(KeySpace::Scores, &mut |key| key < &start[..])
 }
@@ -174,7 +218,7 @@ fn walk_ranks(
     // A walk backward begins behind its first key.
     let mut position = first_position(reads, head.id)? + rank + u64::from(!forward);
     loop {
-        let keys = reads.keys_from(KeySpace::Scores, position, walk_direction(direction), WALK_KEYS)?;
+        let keys = reads.keys_from(KeySpace::Scores, (position, walk_direction(direction)), WALK_KEYS)?;
         for key in &keys {
             let (score, member) = parse_score_key(key);
             if !key.starts_with(&start) || each(score, Member::of(member)).is_break() {
@@ -196,8 +240,8 @@ pub(super) struct DiskCollection<R> {
 }
 
 /// Returns the result of a read as one of rows.
-pub(super) fn rows<T>(done: Result<T>) -> std::result::Result<T, RowError> {
-    done.map_err(Error::into_rows)
+pub(super) fn rows<T>(done: std::result::Result<T, impl Into<Error>>) -> std::result::Result<T, RowError> {
+    done.map_err(|error| error.into().into_rows())
 }
 
 impl<R: DiskReads> Members for DiskCollection<R> {
@@ -208,7 +252,9 @@ impl<R: DiskReads> Members for DiskCollection<R> {
     fn with_value(&self, name: &[u8], look: &mut dyn FnMut(&[u8])) -> std::result::Result<bool, RowError> {
         let (mut key, mut value) = (Vec::new(), Vec::new());
         let key = member_key(&mut key, self.head.id, name);
-        let is_there = self.head.len > 0 && rows(self.reads.get(KeySpace::Members, key, &mut value))?;
+        let found =
+            if self.head.len == 0 { None } else { rows(self.reads.get(KeySpace::Members, key, &mut value))? };
+        let is_there = found.is_some();
         if is_there {
             look(&value);
         }
@@ -233,74 +279,14 @@ impl<R: DiskReads> Members for DiskCollection<R> {
     }
 }
 
-impl<R: DiskReads> StoredMembers for DiskCollection<R> {
+impl StoredMembers for DiskCollection<Arc<DiskSnapshot>> {
     fn keep(&self) -> Option<KeptMembers> {
-        let reads = self.reads.snapshot()?;
-        Some(Arc::new(DiskCollection { reads, head: self.head }))
+        Some(Arc::new(DiskCollection { reads: self.reads.clone(), head: self.head }))
     }
 }
 
-/// Opens the collection of a key in a new snapshot of the store.
-pub(crate) struct StoreSource<'d> {
-    pub(crate) engine: &'d DiskEngine,
-    pub(crate) key: &'d [u8],
-    /// The time that decides which keys have expired.
-    pub(crate) now: u64,
-}
-
-impl CollectionSource for StoreSource<'_> {
-    fn open(&self, head: CollectionHead) -> Result<Box<dyn StoredMembers + '_>> {
-        let reads = Arc::new(self.engine.store().snapshot()?);
-        let mut buffer = DiskRowReader::default();
-        let row = live(buffer.row(self.key, |value| reads.get_into(self.key, value))?, self.now);
-        let found = row.and_then(RowRef::stored_collection).filter(|found| found.id == head.id);
-        let head = found.unwrap_or(CollectionHead { len: 0, ..head });
-        Ok(Box::new(DiskCollection { reads, head }))
-    }
-}
-
-/// Opens collections in a snapshot.
-pub(crate) struct SnapshotSource<'s>(pub(crate) &'s Arc<DiskSnapshot>);
-
-impl CollectionSource for SnapshotSource<'_> {
-    fn open(&self, head: CollectionHead) -> Result<Box<dyn StoredMembers + '_>> {
-        Ok(Box::new(DiskCollection { reads: self.0.clone(), head }))
-    }
-}
-
-/// Opens collections in an open transaction.
-pub(crate) struct TransactionSource<'r, 't, 'w>(pub(crate) &'r RefCell<&'t mut DiskTransaction<'w>>);
-
-impl DiskReads for RefCell<&mut DiskTransaction<'_>> {
-    fn get(&self, space: KeySpace, key: &[u8], value: &mut Vec<u8>) -> Result<bool> {
-        Ok(self.borrow_mut().get_in(space, key, value)?.is_some())
-    }
-
-    fn range(&self, space: KeySpace, request: &ScanRequest<'_>) -> Result<ScanEntries> {
-        Ok(self.borrow_mut().range_in(space, request)?)
-    }
-
-    fn key_rank_by(&self, space: KeySpace, is_before: &mut dyn FnMut(&[u8]) -> bool) -> Result<u64> {
-        Ok(self.borrow_mut().key_rank_by(space, is_before)?)
-    }
-
-    fn keys_from(
-        &self,
-        space: KeySpace,
-        position: u64,
-        direction: WalkDirection,
-        most: usize,
-    ) -> Result<Vec<Vec<u8>>> {
-        Ok(self.borrow_mut().keys_from(space, position, direction, most)?)
-    }
-
-    fn snapshot(&self) -> Option<Arc<DiskSnapshot>> {
+impl StoredMembers for DiskCollection<TransactionReads<'_, '_, '_>> {
+    fn keep(&self) -> Option<KeptMembers> {
         None
-    }
-}
-
-impl CollectionSource for TransactionSource<'_, '_, '_> {
-    fn open(&self, head: CollectionHead) -> Result<Box<dyn StoredMembers + '_>> {
-        Ok(Box::new(DiskCollection { reads: self.0, head }))
     }
 }

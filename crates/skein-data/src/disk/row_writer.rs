@@ -3,6 +3,8 @@
 //! The head of a collection is in its main row, so each change of a collection writes this row
 //! again. Its version shows that the collection has changed.
 
+use std::cell::RefCell;
+
 use skein_model::{CollectionKind, MemberWrites, RowLimits};
 use skein_store::{CollectionHead, Recorder, RowAllocator, RowChange, RowRef, RowUpdate, RowWriter};
 
@@ -25,7 +27,8 @@ impl DiskWriter<'_> {
     ) -> Result<(R, u64), E> {
         let (engine, begin) = (self.engine, self.begin_write());
         let (reader, transaction) = self.parts();
-        let mut members = DiskMembers::new(engine, transaction, head);
+        let reads = RefCell::new(&mut *transaction);
+        let mut members = DiskMembers::new(engine, &reads, head);
         let answer = change(&mut members);
         if answer.is_err() {
             let undone = members.undo();

@@ -281,7 +281,7 @@ fn assert_lookups(keys: &mut EngineKeys<'_>, expected: &State) {
     let alone: Vec<_> = names.iter().map(|key| keys.get_with(key, look)).collect();
     assert_eq!(alone, wanted);
     let mut many = vec![None; names.len()];
-    keys.peek_many(&names, |at, row| many[at] = look(row));
+    keys.get_many(&names, |_| false, |at, row| many[at] = look(row));
     assert_eq!(many, wanted);
     let mut together = Vec::new();
     keys.get_many_atomic(&names, usize::MAX, |_, row| together.push(look(Ok(row)))).expect("rows");
@@ -291,7 +291,10 @@ fn assert_lookups(keys: &mut EngineKeys<'_>, expected: &State) {
 
 fn look(row: Result<Option<RowView<'_>>, EngineError>) -> Option<KeyContents> {
     row.expect("a row").map(|row| {
-        row.stream(|stream| stream.check()).expect("a stream whose invariants hold");
+        row.stream(|stream| {
+            stream.check();
+        })
+        .expect("a stream whose invariants hold");
         contents_of(row).expect("contents")
     })
 }

@@ -1,7 +1,7 @@
 //! An error at every operation of the disk, once or for good, causes no panic and loses no
 //! acknowledged write. Once the fault has ended, a restart works (contract 5).
 
-use skein_data::{CollectionKind, Engine, EngineError, EngineKeys, RowWriter};
+use skein_data::{CollectionKind, Engine, EngineError, RowWriter};
 use skein_log::storage::sim::{SimError, SimStorage};
 use skein_store::ExpiryClock;
 
@@ -15,7 +15,7 @@ fn run_and_read(kind: EngineKind, disk: &SimStorage, history: &mut StateHistory)
     history.states.push(State::new());
     let _ = work(&engine, history);
     let mut session = engine.session();
-    let found = state_of(&mut EngineKeys::Session(&mut session)).ok();
+    let found = state_of(&mut session.keys()).ok();
     drop(session);
     let _ = engine.close();
     found
@@ -62,7 +62,7 @@ fn fill_sets(engine: &Engine) {
     let mut session = engine.session();
     for (key, first) in [(b"from", 0), (b"into", 10_000)] {
         for chunk in (first..first + 3000).step_by(50) {
-            let (done, _) = session.write(|writer| {
+            let (done, _) = session.keys().write(|writer| {
                 writer.change_set_of::<_, EngineError>(CollectionKind::Set, key, true, |set| {
                     (chunk..chunk + 50).try_for_each(|number| set.add(&set_member(number)).map(drop))?;
                     Ok(())
@@ -75,7 +75,7 @@ fn fill_sets(engine: &Engine) {
 }
 
 fn has_member(engine: &Engine, key: &[u8], member: &[u8]) -> bool {
-    engine.session().get_with(key, |row| {
+    engine.session().keys().get_with(key, |row| {
         let row = row.expect("a row").expect("a set");
         row.set_of(CollectionKind::Set, |set| set.score(member).is_some()).expect("a read").expect("a set")
     })
@@ -97,6 +97,7 @@ fn a_move_that_cannot_read_a_page_moves_nothing() {
             disk.fail_at(disk.operations() + at, SimError::Io, true);
             let (done, _) = engine
                 .session()
+                .keys()
                 .write(|writer| writer.move_member(CollectionKind::Set, b"from", b"into", &member));
             disk.no_faults();
             let moved = matches!(done, Ok(Ok(true)));

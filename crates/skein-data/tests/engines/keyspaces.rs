@@ -80,29 +80,30 @@ impl KeyspaceHistory {
     fn step(&mut self, step: &KeyspaceStep) {
         let mut session = self.engine.session();
         session.freeze();
-        let now = session.now();
+        let now = session.keys().now();
         self.model.retain(|_, expires| expires.is_none_or(|at| at >= now));
         match step {
             KeyspaceStep::Put(of, name) => {
                 let (written, _) =
-                    session.write(|writer| writer.put(&keyspace(*of).stored(NAMES[*name]), b"v"));
+                    session.keys().write(|writer| writer.put(&keyspace(*of).stored(NAMES[*name]), b"v"));
                 written.expect("a write").expect("a put");
                 self.model.insert((*of, NAMES[*name]), None);
             }
             KeyspaceStep::PutUntil(of, name, ms) => {
                 let key = keyspace(*of).stored(NAMES[*name]);
-                let (written, _) = session.write(|writer| writer.put_until(&key, b"v", now + ms));
+                let (written, _) = session.keys().write(|writer| writer.put_until(&key, b"v", now + ms));
                 written.expect("a write").expect("a put");
                 self.model.insert((*of, NAMES[*name]), Some(now + ms));
             }
             KeyspaceStep::Remove(of, name) => {
-                let (removed, _) = session.write(|writer| writer.remove(&keyspace(*of).stored(NAMES[*name])));
+                let (removed, _) =
+                    session.keys().write(|writer| writer.remove(&keyspace(*of).stored(NAMES[*name])));
                 let existed = self.model.remove(&(*of, NAMES[*name])).is_some();
                 assert_eq!(removed.expect("a write").expect("a removal"), existed);
             }
             KeyspaceStep::Rename((of, name), (to, new)) => {
                 let (from, target) = (keyspace(*of).stored(NAMES[*name]), keyspace(*to).stored(NAMES[*new]));
-                let (renamed, _) = session.write(|writer| writer.rename(&from, &target, true));
+                let (renamed, _) = session.keys().write(|writer| writer.rename(&from, &target, true));
                 let moved = self.model.remove(&(*of, NAMES[*name]));
                 assert_eq!(renamed.expect("a write").expect("a rename"), moved.map(|_| true));
                 moved.map(|expires| self.model.insert((*to, NAMES[*new]), expires));
@@ -111,7 +112,7 @@ impl KeyspaceHistory {
             KeyspaceStep::RemoveRange(of, after) => self.remove_range(&mut session, *of, *after),
             KeyspaceStep::PutOwnRow => {
                 for key in [FUNCTIONS_KEY, DATABASES_KEY] {
-                    session.write(|writer| writer.put(key, b"")).0.expect("a write").expect("a put");
+                    session.keys().write(|writer| writer.put(key, b"")).0.expect("a write").expect("a put");
                 }
             }
             KeyspaceStep::Advance(ms) => self.clock.advance(Duration::from_millis(*ms)),
@@ -127,7 +128,7 @@ impl KeyspaceHistory {
     fn transaction(&mut self, session: &mut EngineSession, writes: &[(bool, u32, usize)], commits: bool) {
         let undone = !commits && session.can_roll_back();
         let before = self.model.clone();
-        let mut keys = EngineKeys::Transaction(Box::new(session.begin().expect("a transaction")));
+        let mut keys = session.begin().expect("a transaction");
         for (puts, of, name) in writes {
             let key = keyspace(*of).stored(NAMES[*name]);
             if *puts {
@@ -150,8 +151,8 @@ impl KeyspaceHistory {
     }
 
     fn remove_range(&mut self, session: &mut EngineSession, of: u32, after: Option<usize>) {
-        let after = after.filter(|_| session.is_ordered());
-        let mut keys = EngineKeys::Session(session);
+        let after = after.filter(|_| session.keys().is_ordered());
+        let mut keys = session.keys();
         let first = after.map_or(Bound::Unbounded, |name| Bound::Excluded(NAMES[name].to_vec()));
         let (mut rest, mut count) = (Some(first.clone()), 0);
         while let Some(lower) = rest {
@@ -169,10 +170,10 @@ impl KeyspaceHistory {
     fn check(&mut self) {
         let mut session = self.engine.session();
         session.freeze();
-        let now = session.now();
+        let now = session.keys().now();
         self.model.retain(|_, expires| expires.is_none_or(|at| at >= now));
-        let is_ordered = session.is_ordered();
-        let mut keys = EngineKeys::Session(&mut session);
+        let is_ordered = session.keys().is_ordered();
+        let mut keys = session.keys();
         for database in 0..DATABASES {
             let expected = names_of(&self.model, database);
             let mut walked = Vec::new();
@@ -274,6 +275,7 @@ fn averages_of_remaining_times_are_of_one_database() {
         {
             let key = keyspace(database).stored(name);
             session
+                .keys()
                 .write(|writer| writer.put_until(&key, b"v", now + ms))
                 .0
                 .expect("a write")
@@ -291,10 +293,10 @@ fn keys_of_other_keyspaces_are_in_no_database() {
         let engine = kind.open_fresh();
         let mut session = engine.session();
         for key in [&*StoredKeyspace::of_number(7).stored(b"k"), b"\xffSK\0\0\0\0\0name", b"k"] {
-            session.write(|writer| writer.put(key, b"v")).0.expect("a write").expect("a put");
+            session.keys().write(|writer| writer.put(key, b"v")).0.expect("a write").expect("a put");
         }
         assert_eq!(engine.keyspace_stats(StoredKeyspace::DEFAULT).keys, 1, "{kind}");
-        let mut keys = EngineKeys::Session(&mut session);
+        let mut keys = session.keys();
         let removed = keys.remove_some(StoredKeyspace::DEFAULT, EVERYTHING).expect("a removal");
         assert_eq!(removed.count, 1, "{kind}");
         for key in [&*StoredKeyspace::of_number(7).stored(b"k"), b"\xffSK\0\0\0\0\0name"] {

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use skein_data::{Engine, EngineError, EngineKeys, EngineSession, EngineWriter, RowWriter};
+use skein_data::{Engine, EngineError, EngineSession, EngineWriter, RowWriter};
 use skein_log::storage::sim::{SimError, SimStorage};
 use skein_store::ExpiryClock;
 
@@ -34,8 +34,8 @@ fn a_write_of_more_pages_than_the_cache_is_done() {
         for from in (0..8000).step_by(20) {
             let names: Vec<Vec<u8>> = (from..from + 20).map(scattered).collect();
             let columns: Vec<(&[u8], &[u8])> = names.iter().map(|name| (&name[..], &VALUE[..60])).collect();
-            let (hash, _) = session.write(|writer| writer.put_columns(b"hash", &columns).map(drop));
-            let (set, _) = session.write(|writer| {
+            let (hash, _) = session.keys().write(|writer| writer.put_columns(b"hash", &columns).map(drop));
+            let (set, _) = session.keys().write(|writer| {
                 writer.change_set::<_, EngineError>(b"set", true, |set| {
                     names.iter().try_for_each(|name| set.put(name, 1.0).map(drop).map_err(Into::into))
                 })
@@ -44,16 +44,16 @@ fn a_write_of_more_pages_than_the_cache_is_done() {
         }
         for number in 0..50u32 {
             let member = [&number.to_be_bytes()[..], &[b'k'; 9000][..]].concat();
-            let (done, _) = session.write(|writer| {
+            let (done, _) = session.keys().write(|writer| {
                 writer.change_set::<_, EngineError>(b"big", true, |set| Ok(set.put(&member, 1.0)?))
             });
             done.expect("a batch").expect("a small write");
         }
         for (what, write) in LARGE {
-            let (done, _) = session.write(write);
+            let (done, _) = session.keys().write(write);
             done.expect("a batch").unwrap_or_else(|error| panic!("{kind}, {what}: {error}"));
         }
-        let after = state_of(&mut EngineKeys::Session(&mut session)).expect("the contents");
+        let after = state_of(&mut session.keys()).expect("the contents");
         assert_eq!(engine.len(), after.len(), "{kind}");
         assert!(*reference.get_or_init(|| after.clone()) == after, "{kind} has other contents");
     });
@@ -100,7 +100,7 @@ fn put_columns(
 ) -> Result<(), EngineError> {
     let names: Vec<Vec<u8>> = numbers.map(scattered).collect();
     let columns: Vec<(&[u8], &[u8])> = names.iter().map(|name| (&name[..], &VALUE[..])).collect();
-    session.write(|writer| writer.put_columns(key, &columns).map(drop)).0?
+    session.keys().write(|writer| writer.put_columns(key, &columns).map(drop)).0?
 }
 
 fn store_of(engine: &Engine) -> &skein_disk::DiskStore {
@@ -155,7 +155,12 @@ fn a_collection_that_is_replaced_again_and_again_leaves_no_members() {
             .step_by(500)
             .for_each(|from| put_columns(&mut session, b"hash", from..from + 500).expect("a put"));
         let mut copy = || {
-            session.write(|writer| writer.copy(b"hash", b"twin", true)).0.expect("a batch").expect("a copy")
+            session
+                .keys()
+                .write(|writer| writer.copy(b"hash", b"twin", true))
+                .0
+                .expect("a batch")
+                .expect("a copy")
         };
         copy();
         let once = store_of(&engine).pages_in_use();

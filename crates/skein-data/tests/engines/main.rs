@@ -2,8 +2,8 @@
 //! each index, and the disk engine over each trie. A hash trie passes all tests that need no order.
 //!
 //! ```text
-//!   operation ─┬─► EngineSession, EngineTransaction ─► answer, contents ─┐
-//!              └─► State, a map                     ─► answer, contents ─┴─ must be equal
+//!   operation ─┬─► EngineKeys   ─► answer, contents ─┐
+//!              └─► State, a map ─► answer, contents ─┴─ must be equal
 //! ```
 //!
 //! Read in this order:

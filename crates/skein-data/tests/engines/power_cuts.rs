@@ -1,7 +1,7 @@
 //! A power cut at every operation of the disk leaves an earlier state, not older than the last
 //! acknowledged one, and groups are whole (contract 1, 3 and 5).
 
-use skein_data::{CollectionKind, Engine, EngineError, EngineKeys, EngineWriter, ListEnd, RowWriter, Ticket};
+use skein_data::{CollectionKind, Engine, EngineError, EngineWriter, ListEnd, RowWriter, Ticket};
 use skein_log::storage::sim::SimStorage;
 use skein_store::ExpiryClock;
 
@@ -89,8 +89,8 @@ pub fn work(engine: &Engine, history: &mut StateHistory) -> Result<(), EngineErr
     for (at, group) in groups().iter().enumerate() {
         history.add(group, engine.now());
         let mut keys = match group.len() {
-            1 => EngineKeys::Session(&mut session),
-            _ => EngineKeys::Transaction(Box::new(session.begin()?)),
+            1 => session.keys(),
+            _ => session.begin()?,
         };
         let mut last = Ticket::default();
         for write in group {
@@ -120,7 +120,7 @@ pub fn assert_recovers(kind: EngineKind, disk: &SimStorage, history: &StateHisto
     let engine = kind.open(disk, &ExpiryClock::manual(1_000_000));
     let engine = engine.unwrap_or_else(|error| panic!("{kind}, {about}: {error}"));
     let mut session = engine.session();
-    let mut keys = EngineKeys::Session(&mut session);
+    let mut keys = session.keys();
     let found = state_of(&mut keys).unwrap_or_else(|error| panic!("{kind}, {about}: {error}"));
     let untouched = history.states.is_empty() && found.is_empty();
     assert!(untouched || history.allows(&found), "{kind}, {about}: a state that never was: {found:?}");
@@ -187,11 +187,11 @@ impl OneMove {
 fn move_to_and_fro(engine: &Engine, one: OneMove) -> Result<(), EngineError> {
     const KEYS: [&[u8]; 2] = [b"one", b"two"];
     let mut session = engine.session();
-    let (added, _) = session.write(|writer| one.begin(writer, KEYS[0]));
+    let (added, _) = session.keys().write(|writer| one.begin(writer, KEYS[0]));
     added??;
     for _ in 0..30 {
         // So many that most epochs end during one of them.
-        let (done, ticket) = session.write(|writer| {
+        let (done, ticket) = session.keys().write(|writer| {
             (0..20).try_for_each(|round| {
                 let (from, to) = (KEYS[round % 2], KEYS[(round + 1) % 2]);
                 one.run(writer, from, to).map(|moved| assert!(moved))
@@ -219,7 +219,7 @@ fn what_is_moved_is_in_one_place_after_a_power_cut() {
                 disk.reboot(at * 31);
                 let engine = kind.open(&disk, &clock).expect("an engine");
                 let mut session = engine.session();
-                let found = state_of(&mut EngineKeys::Session(&mut session)).expect("the state");
+                let found = state_of(&mut session.keys()).expect("the state");
                 assert!(found.len() < 2, "{kind}, {one:?}, cut at {at}: {found:?}");
                 seen += found.len();
             }

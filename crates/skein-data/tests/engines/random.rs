@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
-use skein_data::{Engine, EngineKeys, EngineSnapshot, IndexKind};
+use skein_data::{Engine, EngineSnapshot, IndexKind};
 use skein_disk::TrieShape;
 use skein_log::storage::sim::SimStorage;
 use skein_store::ExpiryClock;
@@ -84,12 +84,12 @@ impl EngineHistory {
         match step {
             Step::One(one) => {
                 let expected = apply(&mut self.state, one, now);
-                let (done, _) = write_in(&mut EngineKeys::Session(&mut session), one).expect("a write");
+                let (done, _) = write_in(&mut session.keys(), one).expect("a write");
                 assert_eq!(done, expected, "{one:?}");
             }
             Step::Batch(writes) => {
                 let expected: Vec<_> = writes.iter().map(|one| apply(&mut self.state, one, now)).collect();
-                let (done, _) = session.write(|writer| {
+                let (done, _) = session.keys().write(|writer| {
                     let mut done = Vec::new();
                     for one in writes {
                         done.push(write(writer, one).expect("a write"));
@@ -100,7 +100,7 @@ impl EngineHistory {
                 assert_eq!(done.expect("a batch"), expected);
             }
             Step::Transaction(writes, bounds) => {
-                let mut keys = EngineKeys::Transaction(Box::new(session.begin().expect("a transaction")));
+                let mut keys = session.begin().expect("a transaction");
                 for one in writes {
                     let expected = apply(&mut self.state, one, now);
                     let (done, _) = write_in(&mut keys, one).expect("a write");
@@ -111,19 +111,19 @@ impl EngineHistory {
             }
             Step::PutAll(pairs) => {
                 let slices: Vec<_> = pairs.iter().map(|(key, value)| (&key[..], &value[..])).collect();
-                session.put_all(&slices).expect("a put of all");
+                session.keys().put_all(&slices).expect("a put of all");
                 for (key, value) in pairs {
                     let _ = apply(&mut self.state, &KeyWrite::Put(key.clone(), value.clone()), now);
                 }
             }
-            Step::RemoveRange(bounds) if !session.is_ordered() && borrowed(bounds) != EVERYTHING => {
-                session.remove_some(borrowed(bounds)).expect_err("there is no order");
+            Step::RemoveRange(bounds) if !session.keys().is_ordered() && borrowed(bounds) != EVERYTHING => {
+                session.keys().remove_stored(borrowed(bounds)).expect_err("there is no order");
             }
             Step::RemoveRange(bounds) => {
                 let mut rest = Some(bounds.0.as_ref().map(|name| name.to_vec()));
                 while let Some(lower) = rest {
                     let from = lower.as_ref().map(Vec::as_slice);
-                    rest = session.remove_some((from, borrowed(bounds).1)).expect("a removal").rest;
+                    rest = session.keys().remove_stored((from, borrowed(bounds).1)).expect("a removal").rest;
                 }
                 let within = borrowed(bounds);
                 self.state.retain(|key, _| !std::ops::RangeBounds::<[u8]>::contains(&within, &key[..]));
@@ -159,7 +159,7 @@ impl EngineHistory {
         expire(&mut self.state, engine.now());
         let mut session = engine.session();
         session.freeze();
-        assert_contents(&mut EngineKeys::Session(&mut session), &self.state, borrowed(bounds));
+        assert_contents(&mut session.keys(), &self.state, borrowed(bounds));
         // Keys that have expired are counted until the thread removes them.
         let (len, expected) = (engine.len(), self.state.len());
         assert!(len == expected || self.has_expired && len > expected, "{len} keys, not {expected}");

@@ -1,7 +1,7 @@
 //! An engine refuses a write before it changes anything, and accepts the next one (contract 2, 8
 //! and 10).
 
-use skein_data::{Engine, EngineError, EngineKeys, EngineSession, IndexKind, RowError, RowWriter};
+use skein_data::{Engine, EngineError, EngineSession, IndexKind, RowError, RowWriter};
 use skein_store::StoreLimits;
 
 use crate::contents::{Contents, State, state_of};
@@ -11,7 +11,7 @@ use crate::engines::{EngineKind, VALUE_BYTES, all, over_each};
 fn filled(kind: EngineKind) -> Engine {
     let engine = kind.open_fresh();
     let mut session = engine.session();
-    let (filled, _) = session.write(|writer| {
+    let (filled, _) = session.keys().write(|writer| {
         writer.put(b"value", b"text")?;
         writer.put_columns(b"columns", &[(b"name", b"text")])?;
         writer.change_set::<_, EngineError>(b"set", true, |set| Ok(set.put(b"member", 1.0)?))
@@ -21,7 +21,7 @@ fn filled(kind: EngineKind) -> Engine {
 }
 
 fn contents(session: &mut EngineSession) -> State {
-    state_of(&mut EngineKeys::Session(session)).expect("the contents")
+    state_of(&mut session.keys()).expect("the contents")
 }
 
 type Refused = fn(&mut skein_data::EngineWriter<'_, '_>) -> Result<(), EngineError>;
@@ -66,7 +66,7 @@ fn a_refused_write_changes_nothing() {
         let mut session = engine.session();
         let before = contents(&mut session);
         for (what, refused) in REFUSED {
-            let (done, _) = session.write(refused);
+            let (done, _) = session.keys().write(refused);
             assert!(done.is_err() || done.is_ok_and(|done| done.is_err()), "{what}");
             assert_eq!(contents(&mut session), before, "{what}");
         }
@@ -82,7 +82,7 @@ fn a_key_that_is_too_long_to_expire_is_refused() {
         let (longest, long) = (&LONG_NAME[..EXPIRES], &LONG_NAME[..=EXPIRES]);
         let engine = kind.open_fresh();
         let mut session = engine.session();
-        let (put, _) = session.write(|writer| {
+        let (put, _) = session.keys().write(|writer| {
             writer.put_until(longest, b"x", u64::MAX)?;
             writer.put(long, b"x")
         });
@@ -102,7 +102,7 @@ fn a_key_that_is_too_long_to_expire_is_refused() {
             ("rename", |writer| writer.rename(&LONG_NAME[..EXPIRES], &LONG_NAME[..=EXPIRES], true).map(drop)),
         ];
         for (what, write) in refused {
-            let error = session.write(write).0.expect("a batch").expect_err(what).to_string();
+            let error = session.keys().write(write).0.expect("a batch").expect_err(what).to_string();
             assert!(
                 error.contains("65528 bytes is longer than the limit of 65527"),
                 "{kind}, {what}: {error}"
@@ -119,7 +119,7 @@ fn a_group_goes_on_after_a_refused_write() {
             let engine = filled(kind);
             let mut session = engine.session();
             let mut expected = contents(&mut session);
-            let mut keys = EngineKeys::Transaction(Box::new(session.begin().expect("a transaction")));
+            let mut keys = session.begin().expect("a transaction");
             keys.write(|writer| writer.put(b"first", b"1")).0.expect("a batch").expect("a put");
             let refused = keys.write(refused).0.expect("a batch");
             assert!(refused.is_err(), "{what}");
@@ -142,10 +142,10 @@ fn a_put_of_many_is_refused_as_a_whole() {
         let mut session = engine.session();
         let before = contents(&mut session);
         for bad in [(&LONG_NAME[..], &b"x"[..]), (b"value", &LONG)] {
-            session.put_all(&[(b"first", b"1"), bad, (b"last", b"2")]).expect_err("too long");
+            session.keys().put_all(&[(b"first", b"1"), bad, (b"last", b"2")]).expect_err("too long");
             assert_eq!(contents(&mut session), before);
         }
-        session.put_all(&[(b"first", b"1")]).expect("a put");
+        session.keys().put_all(&[(b"first", b"1")]).expect("a put");
     });
 }
 
@@ -156,10 +156,10 @@ fn a_closed_engine_refuses_writes() {
         let mut session = engine.session();
         engine.close().expect("a close");
         engine.close().expect("a second close changes nothing");
-        let (done, _) = session.write(|writer| writer.put(b"late", b"x"));
+        let (done, _) = session.keys().write(|writer| writer.put(b"late", b"x"));
         assert!(done.is_err() || done.is_ok_and(|done| done.is_err()));
-        session.put_all(&[(b"late", b"x")]).expect_err("closed");
-        session.remove_some(crate::contents::EVERYTHING).expect_err("closed");
+        session.keys().put_all(&[(b"late", b"x")]).expect_err("closed");
+        session.keys().remove_stored(crate::contents::EVERYTHING).expect_err("closed");
         engine.checkpoint().expect_err("closed");
     });
 }

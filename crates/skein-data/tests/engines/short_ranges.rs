@@ -20,7 +20,7 @@ fn filled(folder: &std::path::Path) -> DiskEngine {
     let engine = DiskEngine::new(store, StoreLimits::default()).expect("an engine");
     let keys: Vec<[u8; 4]> = (0..ROWS).map(u32::to_be_bytes).collect();
     let rows: Vec<(&[u8], &[u8])> = keys.iter().map(|key| (&key[..], &b"some value"[..])).collect();
-    Engine::from(engine.clone()).session().put_all(&rows).expect("a put");
+    Engine::from(engine.clone()).session().keys().put_all(&rows).expect("a put");
     engine
 }
 
@@ -36,7 +36,10 @@ type Read = fn(&Engine, &mut dyn FnMut() -> ControlFlow<()>, usize) -> Result<()
 
 const READS: [(&str, Read); 3] = [
     ("session", |engine, each, most| {
-        engine.session().scan(EVERYTHING, ScanDirection::Forward, most, |_, _: RowView<'_>| each())
+        engine
+            .session()
+            .keys()
+            .scan_stored(EVERYTHING, ScanDirection::Forward, most, |_, _: RowView<'_>| each())
     }),
     ("snapshot", |engine, each, most| {
         engine.snapshot()?.scan(EVERYTHING, ScanDirection::Backward, most, |_, _| each())

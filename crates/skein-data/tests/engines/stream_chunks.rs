@@ -1,6 +1,6 @@
 //! The length of a stream's chunks.
 
-use skein_data::{EngineError, EngineKeys, FieldsBuilder, NewId, StreamId};
+use skein_data::{EngineError, FieldsBuilder, NewId, StreamId};
 
 use crate::engines::all;
 
@@ -20,7 +20,7 @@ fn a_chunk_that_loses_the_entry_with_the_names_stays_short() {
     for kind in all() {
         let engine = kind.open_fresh();
         let mut session = engine.session();
-        let mut keys = EngineKeys::Session(&mut session);
+        let mut keys = session.keys();
         let (written, _) = keys.write(|writer| {
             writer.change_stream::<_, EngineError>(KEY, true, |stream| {
                 for ms in 1..=90 {

@@ -5,9 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use skein_data::{
-    Engine, EngineError, EngineKeys, EngineSession, KeyState, RowView, RowWriter, ScanDirection,
-};
+use skein_data::{Engine, EngineError, EngineSession, KeyState, RowView, RowWriter, ScanDirection};
 use skein_log::storage::sim::SimStorage;
 use skein_store::ExpiryClock;
 
@@ -46,17 +44,17 @@ fn a_put_of_many_is_visible_as_a_whole() {
     over_each(|kind| {
         let engine = kind.open_fresh();
         let keys: [&[u8]; 3] = [b"a", b"b", b"z"];
-        engine.session().put_all(&keys.map(|key| (key, &b"0"[..]))).expect("a put");
+        engine.session().keys().put_all(&keys.map(|key| (key, &b"0"[..]))).expect("a put");
         let put = |session: &mut EngineSession, round: u32| {
             let value = round.to_string();
-            session.put_all(&keys.map(|key| (key, value.as_bytes()))).expect("a put");
+            session.keys().put_all(&keys.map(|key| (key, value.as_bytes()))).expect("a put");
         };
         beside(&engine, put, |session| {
             let mut found = Vec::new();
             let keep = |_: usize, row: Option<skein_data::RowView<'_>>| {
                 found.push(row.and_then(|row| row.value().map(<[u8]>::to_vec)).expect("a value"));
             };
-            session.get_many_atomic(&keys, usize::MAX, keep).expect("rows");
+            session.keys().get_many_atomic(&keys, usize::MAX, keep).expect("rows");
             assert!(found[0] == found[1] && found[1] == found[2], "{kind}: {found:?}");
         });
     });
@@ -77,7 +75,7 @@ fn a_snapshot_shows_transactions_as_a_whole() {
             numbers.sum()
         };
         let moves = |session: &mut EngineSession, round: u32| {
-            let mut keys = EngineKeys::Transaction(Box::new(session.begin().expect("a transaction")));
+            let mut keys = session.begin().expect("a transaction");
             let by = i64::from(round % 7);
             let (done, _) = keys.write(|writer| {
                 writer.increment(b"from", -by)?;
@@ -100,7 +98,7 @@ fn a_snapshot_shows_transactions_as_a_whole() {
 /// Returns the version of a key and the number of changes of its collection, or zeros if the key is
 /// absent.
 fn version(session: &mut EngineSession, key: &[u8]) -> (u64, u64) {
-    session.get_with(key, |row| {
+    session.keys().get_with(key, |row| {
         row.expect("a row").map_or((0, 0), |row| (row.version(), row.changes().unwrap_or(0)))
     })
 }
@@ -131,12 +129,12 @@ fn each_write_gives_a_greater_version() {
         let mut last = (0, 0);
         for _ in 0..2 {
             for (at, change) in changes.iter().enumerate() {
-                session.write(change).0.expect("a batch").expect("a write");
+                session.keys().write(change).0.expect("a batch").expect("a write");
                 let now = version(&mut session, b"key");
                 assert!(now > last, "{kind}, change {at}: {now:?} after {last:?}");
                 last = now;
             }
-            session.write(|writer| writer.remove(b"key")).0.expect("a batch").expect("a removal");
+            session.keys().write(|writer| writer.remove(b"key")).0.expect("a batch").expect("a removal");
         }
     });
 }
@@ -146,11 +144,11 @@ fn an_absent_key_shows_that_it_was_there() {
     over_each(|kind| {
         let engine = kind.open_fresh();
         let (mut watching, mut session) = (engine.session(), engine.session());
-        let before = watching.removal_counter(b"key");
-        session.write(|writer| writer.put(b"key", b"1")).0.expect("a batch").expect("a put");
-        session.write(|writer| writer.remove(b"key")).0.expect("a batch").expect("a removal");
+        let before = watching.keys().removal_counter(b"key");
+        session.keys().write(|writer| writer.put(b"key", b"1")).0.expect("a batch").expect("a put");
+        session.keys().write(|writer| writer.remove(b"key")).0.expect("a batch").expect("a removal");
         assert_eq!(version(&mut watching, b"key"), (0, 0));
-        assert_ne!(watching.removal_counter(b"key"), before, "{kind}");
+        assert_ne!(watching.keys().removal_counter(b"key"), before, "{kind}");
     });
 }
 
@@ -161,11 +159,11 @@ fn an_absent_key_shows_that_it_was_there() {
 fn the_removal_of_a_key_that_has_just_appeared_shows() {
     over_each(|kind| {
         let engine = kind.open_fresh();
-        let (watching, mut session) = (engine.session(), engine.session());
-        session.write(|writer| writer.put(b"key", b"1")).0.expect("a batch").expect("a put");
-        let appeared = watching.removal_counter(b"key");
-        session.write(|writer| writer.remove(b"key")).0.expect("a batch").expect("a removal");
-        assert_ne!(watching.removal_counter(b"key"), appeared, "{kind}");
+        let (mut watching, mut session) = (engine.session(), engine.session());
+        session.keys().write(|writer| writer.put(b"key", b"1")).0.expect("a batch").expect("a put");
+        let appeared = watching.keys().removal_counter(b"key");
+        session.keys().write(|writer| writer.remove(b"key")).0.expect("a batch").expect("a removal");
+        assert_ne!(watching.keys().removal_counter(b"key"), appeared, "{kind}");
     });
 }
 
@@ -177,11 +175,16 @@ fn the_removal_of_an_expired_key_does_not_show() {
     over_each(|kind| {
         let clock = ExpiryClock::manual(1_000_000);
         let engine = kind.open(&SimStorage::new(), &clock).expect("an engine");
-        let (mut session, watching) = (engine.session(), engine.session());
+        let (mut session, mut watching) = (engine.session(), engine.session());
         let mut expire = |until: u64| {
-            session.write(|writer| writer.put_until(b"key", b"x", until)).0.expect("a batch").expect("a put");
+            session
+                .keys()
+                .write(|writer| writer.put_until(b"key", b"x", until))
+                .0
+                .expect("a batch")
+                .expect("a put");
             clock.advance(Duration::from_millis(11));
-            watching.removal_counter(b"key")
+            watching.keys().removal_counter(b"key")
         };
         engine.pause_expiry(true);
         let first = expire(engine.now() + 10);
@@ -190,13 +193,13 @@ fn the_removal_of_an_expired_key_does_not_show() {
         engine.pause_expiry(false);
         clock.advance(Duration::from_secs(2));
         let since = Instant::now();
-        while engine.session().write(|writer| writer.key_state(b"key")).0.expect("a batch")
+        while engine.session().keys().write(|writer| writer.key_state(b"key")).0.expect("a batch")
             != KeyState::Absent
         {
             assert!(since.elapsed() < Duration::from_secs(60), "{kind}: the key stays");
             std::thread::sleep(Duration::from_millis(5));
         }
-        assert_eq!(watching.removal_counter(b"key"), second, "{kind}");
+        assert_eq!(watching.keys().removal_counter(b"key"), second, "{kind}");
     });
 }
 
@@ -207,7 +210,7 @@ fn expired_keys_are_hidden_at_once_and_removed_soon() {
         let engine = kind.open(&SimStorage::new(), &clock).expect("an engine");
         let mut session = engine.session();
         let until = engine.now() + 10;
-        let (done, _) = session.write(|writer| {
+        let (done, _) = session.keys().write(|writer| {
             writer.put(b"stays", b"x")?;
             writer.put_until(b"value", b"x", until)?;
             writer.replace_columns(b"columns", &[(b"a", b"b")], Some(until))?;
@@ -217,7 +220,7 @@ fn expired_keys_are_hidden_at_once_and_removed_soon() {
         done.expect("a batch").expect("writes");
         let snapshot = engine.snapshot().expect("a snapshot");
         clock.advance(Duration::from_millis(11));
-        assert_eq!(state_of(&mut EngineKeys::Session(&mut session)).expect("a state").len(), 1, "{kind}");
+        assert_eq!(state_of(&mut session.keys()).expect("a state").len(), 1, "{kind}");
         assert_eq!(state_in(&snapshot).expect("a state").len(), 4, "{kind}: a snapshot is of its own time");
         let since = Instant::now();
         while engine.len() > 1 {
@@ -235,10 +238,10 @@ fn a_scan_can_stop_and_go_on_beside_writers() {
         let engine = kind.open_fresh();
         let stable: Vec<Vec<u8>> = (0..50u8).map(|n| format!("s{n:02}").into_bytes()).collect();
         let pairs: Vec<(&[u8], &[u8])> = stable.iter().map(|key| (&key[..], &b"x"[..])).collect();
-        engine.session().put_all(&pairs).expect("a put");
+        engine.session().keys().put_all(&pairs).expect("a put");
         let churn = |session: &mut EngineSession, round: u32| {
             let key = format!("s{:02}x", round % 50);
-            let (done, _) = session.write(|writer| {
+            let (done, _) = session.keys().write(|writer| {
                 writer.put(key.as_bytes(), b"y")?;
                 writer.remove(key.as_bytes())
             });
@@ -255,21 +258,21 @@ fn a_scan_can_stop_and_go_on_beside_writers() {
                     if count < 7 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
                 };
                 let bounds = (lower, EVERYTHING.1);
-                let scanned = if session.is_ordered() {
-                    session.scan(bounds, ScanDirection::Forward, 7, each)
+                let scanned = if session.keys().is_ordered() {
+                    session.keys().scan_stored(bounds, ScanDirection::Forward, 7, each)
                 } else {
-                    session.walk(bounds, 7, each)
+                    session.keys().walk_stored(bounds, 7, each)
                 };
                 scanned.expect("a scan");
                 if count == 0 {
                     break;
                 }
             }
-            if session.is_ordered() {
+            if session.keys().is_ordered() {
                 assert!(found.windows(2).all(|pair| pair[0] < pair[1]), "{kind}: {found:?}");
             }
             found.retain(|key| key.len() == 3);
-            if !session.is_ordered() {
+            if !session.keys().is_ordered() {
                 found.sort();
             }
             assert_eq!(found, stable, "{kind}");
@@ -282,14 +285,14 @@ fn a_dropped_transaction_leaves_a_working_engine() {
     over_each(|kind| {
         let engine = kind.open_fresh();
         let mut session = engine.session();
-        session.write(|writer| writer.put(b"a", b"1")).0.expect("a batch").expect("a put");
-        let mut keys = EngineKeys::Transaction(Box::new(session.begin().expect("a transaction")));
+        session.keys().write(|writer| writer.put(b"a", b"1")).0.expect("a batch").expect("a put");
+        let mut keys = session.begin().expect("a transaction");
         keys.write(|writer| writer.put(b"b", b"2")).0.expect("a batch").expect("a put");
         drop(keys);
         let undone = session.can_roll_back();
-        let found = state_of(&mut EngineKeys::Session(&mut session)).expect("a state");
+        let found = state_of(&mut session.keys()).expect("a state");
         assert_eq!(found.len(), if undone { 1 } else { 2 }, "{kind}");
-        session.write(|writer| writer.put(b"c", b"3")).0.expect("a batch").expect("a put");
+        session.keys().write(|writer| writer.put(b"c", b"3")).0.expect("a batch").expect("a put");
         engine.close().expect("a close");
     });
 }

@@ -8,12 +8,14 @@
 //!
 //! A store is one set of keys, and rows, logs and checkpoints know nothing of keyspaces. Only the
 //! numbers of keys are kept for each of a server's databases ([`totals`]), because a server shows
-//! them often.
+//! them often. `bounds` makes ranges of stored keys of ranges of names.
 
+mod bounds;
 mod totals;
 
 use std::borrow::Cow;
 
+pub use bounds::{KeyBounds, StoredBounds, borrowed_bounds};
 pub use totals::{KeyspaceChange, KeyspaceStats, KeyspaceTotal, KeyspaceTotals};
 
 /// The first bytes of all keys outside of the default keyspace.

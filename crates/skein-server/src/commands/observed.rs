@@ -6,7 +6,7 @@ use crate::command_table::Flag;
 use crate::command_table::request_keys::keys_of;
 use crate::notice::key_events::{CommandWatch, KeyChanges};
 use crate::resp::RequestArgs;
-use skein_data::{EngineKeys, name_within};
+use skein_data::name_within;
 
 /// Runs a request, and notes its changes if clients observe keys. REQUIRES: if the command writes
 /// and clients observe keys, the caller may write (`KeyObserver::order`).
@@ -82,7 +82,7 @@ fn remember_keys(context: &mut CommandContext<'_>, command: &Command, args: &Req
     let most = context.shared.settings.tracking_keys_max.get();
     let names: Vec<&[u8]> = keys.all().into_iter().map(name_within).collect();
     // Only beside a transaction can no other worker change the key before it is remembered.
-    let is_alone = matches!(context.session, EngineKeys::Transaction(_));
+    let is_alone = context.session.is_transaction();
     if !(is_alone && context.changes.read_later(&names, most)) {
         context.shared.notices.key_observer.tracking.remember(names, context.client.id, most);
     }

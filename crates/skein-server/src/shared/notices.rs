@@ -66,7 +66,7 @@ impl Notices {
             let mut is_there = |key: &[u8]| {
                 let mut found = false;
                 // A key that cannot be read is tried, and its clients wait on.
-                engine_keys.peek_many(&[key], |_, row| found = !matches!(row, Ok(None)));
+                engine_keys.get_many(&[key], |_| false, |_, row| found = !matches!(row, Ok(None)));
                 found
             };
             let counts_removals = self.waiting.count_needing_keys() > 0;

@@ -23,7 +23,7 @@ use crate::planted_bugs::{self, PlantedBug};
 use crate::request::stored_request::StoredRequest;
 use crate::resp::{ArgList, ReplyWriter, RequestArgs};
 use crate::shared::{ServerShared, WaitAnswer};
-use skein_data::{EngineKeys, EngineSession, Ticket};
+use skein_data::{EngineSession, Ticket};
 
 use super::Worker;
 use super::connections::WorkerConnections;
@@ -115,7 +115,7 @@ pub(super) fn serve_waiting(session: &mut EngineSession, shared: &Arc<ServerShar
 /// Claims the next client that the key can serve, with its place in the order of waiting. If its row
 /// cannot be read, the clients wait on.
 fn claim(session: &mut EngineSession, shared: &ServerShared, key: &[u8]) -> Option<(u64, WaitingClient)> {
-    session.get_with(key, |row| {
+    session.keys().get_with(key, |row| {
         let row = row.ok()?;
         shared.notices.waiting.claim(key, |client| {
             let (blocking, args) = (client.command.plan.blocking(), client.request.args());
@@ -136,7 +136,7 @@ fn serve(
         return Ok(Ticket::default());
     };
     let mut changes = KeyChanges::of(&shared.notices.key_observer, 0);
-    let mut keys = EngineKeys::Transaction(Box::new(session.begin()?));
+    let mut keys = session.begin()?;
     let watch = changes.begin(&mut keys, client.command, &args);
     let (served, ticket) = (blocking.serve)(&mut keys, &args, key, reply);
     changes.end(watch, &mut keys, served.is_ok());
@@ -144,8 +144,8 @@ fn serve(
         (blocking.nothing)(reply);
     }
     let ticket = keys.commit()?.max(ticket);
-    changes.publish_in_order(&mut EngineKeys::Session(session), &shared.notices.key_observer);
-    shared.notices.note_made_keys(&mut EngineKeys::Session(session), client.command, &args);
+    changes.publish_in_order(&mut session.keys(), &shared.notices.key_observer);
+    shared.notices.note_made_keys(&mut session.keys(), client.command, &args);
     Ok(ticket)
 }
 

@@ -1,7 +1,7 @@
 //! Commands that run while no other worker runs any: EXEC, and commands that read and write several
 //! keys as one.
 //!
-//! If they write, their requests form one transaction (`skein_data::EngineTransaction`); an
+//! If they write, their requests form one transaction (`skein_data::EngineSession::begin`); an
 //! exclusive command is a transaction of one request. If they only read, running alone is
 //! sufficient. The handlers are the same as outside, but a command that would run in slices runs to
 //! its end. `transaction_queue.rs` has the requests of EXEC.
@@ -16,7 +16,7 @@ use crate::planted_bugs::{self, PlantedBug};
 use crate::request::stored_request::StoredRequest;
 use crate::resp::{ReplyWriter, RequestArgs};
 use crate::shared::ServerShared;
-use skein_data::{EngineKeys, Ticket};
+use skein_data::Ticket;
 
 use super::busy::BusyWorker;
 use super::general::GeneralContext;
@@ -48,7 +48,7 @@ impl GeneralContext<'_> {
                 run(context, command, args, reply).map(after)
             })
         } else {
-            ring.run(EngineKeys::Session(self.session), client, |context| {
+            ring.run(self.session.keys(), client, |context| {
                 observed::run(context, command, args, |context| {
                     command.plan.run_by_itself(context, args, reply)
                 })
@@ -86,7 +86,7 @@ impl GeneralContext<'_> {
             // The script may only read then.
             transaction_unless_stopped(self.session, |why| call.stop_writes(why))?
         } else {
-            EngineKeys::Session(self.session)
+            self.session.keys()
         };
         let done = ring.run(keys, client, |context| {
             scripts::run(context, &call, args, &mut busy, reply).map(|()| AfterCommand::Done)
@@ -145,7 +145,7 @@ impl GeneralContext<'_> {
             (client.multi, client.watched) = (Some(multi), watched);
             return Ok(HELD_BACK);
         };
-        let changed = watched.changed(&mut EngineKeys::Session(self.session), &self.shared.data.databases);
+        let changed = watched.changed(&mut self.session.keys(), &self.shared.data.databases);
         if changed.map_err(aborted)? && !planted_bugs::is_on(PlantedBug::UncheckedWatch) {
             reply.null_array();
             return Ok((AfterCommand::Done, Ticket::default()));

@@ -18,7 +18,7 @@ use crate::resp::whole::are_whole_replies;
 use crate::resp::{ReplyWriter, RequestArgs};
 use crate::shared::exclusion_gate::SharedPass;
 use crate::shared::{STOPPING, ServerShared};
-use skein_data::{EngineKeys, EngineSession, Ticket};
+use skein_data::{EngineSession, Ticket};
 
 use super::admission::{check, is_attack};
 use super::blocking::wakes_someone;
@@ -456,7 +456,7 @@ impl GeneralContext<'_> {
         let mut changes = KeyChanges::of(observer, connection.client.id);
         let order = (changes.is_on() && task.writes()).then(|| observer.order());
         let mut slice = TaskSlice {
-            session: &mut EngineKeys::Session(self.session),
+            session: &mut self.session.keys(),
             changes: &mut changes,
             ticket: Ticket::default(),
             reply_bytes_max: self.shared.settings.reply_bytes_max.get(),

@@ -15,7 +15,7 @@ use crate::resp::{ReplyWriter, RequestArgs};
 use crate::shared::ServerShared;
 use crate::shared::exclusion_gate::StableDatabases;
 use crate::shared::migrations::{MigrationJob, Migrations};
-use skein_data::{EngineKeys, Ticket};
+use skein_data::Ticket;
 
 use super::Worker;
 use super::blocking::may_wake_someone;
@@ -110,7 +110,7 @@ impl GeneralContext<'_> {
         let moves = moves(&self.shared.data.migrations, command, args);
         let Some(mut ring) = alone.begin(moves, client.id, self.session) else { return Ok(HELD_BACK) };
         let who = ClientLocation { worker: self.worker, slot, client: client.id };
-        let found = ring.run(EngineKeys::Session(self.session), client, |context| {
+        let found = ring.run(self.session.keys(), client, |context| {
             observed::run(context, command, args, |context| find(context, &query, args))
         });
         ring.end(self.session);
@@ -142,8 +142,7 @@ impl Worker {
             && let Some(end) = self.connections.migrated.pop()
             && let Some(mut ring) = alone.begin(false, end.who.client, &mut self.session)
         {
-            let (result, ticket) =
-                remove_moved(&mut EngineKeys::Session(&mut self.session), &end, &mut ring.changes);
+            let (result, ticket) = remove_moved(&mut self.session.keys(), &end, &mut ring.changes);
             if shared.notices.waiting.count_needing_keys() > 0 {
                 end.keys.iter().for_each(|moved| shared.notices.waiting.note(&moved.key));
             }

@@ -16,7 +16,7 @@
 
 use crate::commands::{Batched, CommandError, ReadHandler};
 use crate::resp::{ReplyWriter, RequestArgs};
-use skein_data::{EngineKeys, EngineSession, Error, RowView};
+use skein_data::{EngineSession, Error, RowView};
 
 use super::batch_account::BatchAccount;
 use super::connection::Connection;
@@ -94,7 +94,7 @@ fn publish_misses(missed: &[Box<[u8]>], session: &mut EngineSession, shared: &Se
     for key in missed {
         changes.missed(key);
     }
-    changes.publish(&mut EngineKeys::Session(session), &shared.notices.key_observer, None);
+    changes.publish(&mut session.keys(), &shared.notices.key_observer, None);
 }
 
 impl PipelinedReads {
@@ -113,11 +113,11 @@ impl PipelinedReads {
         let monitors = Some(&shared.notices.monitors).filter(|monitors| monitors.any());
         self.missed = shared.notices.key_observer.level().wants_misses().then(Vec::new);
         let done = self.run_by(slots, active, output_max, monitors, timer, |keys, answers| match keys {
-            [key] if answers.plan[0].is_use => session.get_with(key, |row| answers.found(0, row)),
-            [key] => session.peek_with(key, |row| answers.found(0, row)),
+            [key] if answers.plan[0].is_use => session.keys().get_with(key, |row| answers.found(0, row)),
+            [key] => session.keys().peek_with(key, |row| answers.found(0, row)),
             _ => {
                 let plan = answers.plan;
-                session.get_many(keys, |i| plan[i].is_use, |i, row| answers.found(i, row));
+                session.keys().get_many(keys, |i| plan[i].is_use, |i, row| answers.found(i, row));
             }
         });
         counts.count_lookups(std::mem::take(&mut self.lookups));

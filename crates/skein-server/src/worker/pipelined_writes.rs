@@ -18,7 +18,7 @@ use crate::request::stored_request::StoredRequest;
 use crate::resp::ReplyWriter;
 use crate::shared::ServerShared;
 use crate::shared::exclusion_gate::StableDatabases;
-use skein_data::{EngineKeys, EngineSession, Error, Ticket};
+use skein_data::{EngineSession, Error, Ticket};
 
 use super::batch_account::BatchAccount;
 use super::batched_writes::{BatchErrors, BatchProgress, ConnectionWrites, handler, write_all};
@@ -137,7 +137,7 @@ impl PipelinedWrites {
         let room = match asked {
             Ok(room) => room,
             Err(error) => {
-                changes.publish_in_order(&mut EngineKeys::Session(session), observer);
+                changes.publish_in_order(&mut session.keys(), observer);
                 let taken = self.refuse(slots, &error.into(), timer.lap_of_batch(), shared, timer);
                 self.errors.count(timer);
                 return (taken, Ticket::default());
@@ -146,7 +146,7 @@ impl PipelinedWrites {
         let Self { parts, errors, .. } = self;
         let stored = StoredRequest::default();
         let mut batch = BatchProgress { output_max, errors, room, changes, stored, stable };
-        let (written, ticket) = session.write(|writer| {
+        let (written, ticket) = session.keys().write(|writer| {
             let looked_up = looked_up.min(total);
             if looked_up >= WARM_MIN {
                 writer.prefetch(&keys[..looked_up]);
@@ -172,7 +172,7 @@ impl PipelinedWrites {
             Err(error) => self.refuse(slots, &error.into(), nanos, shared, timer),
         };
         self.errors.count(timer);
-        changes.publish_in_order(&mut EngineKeys::Session(session), observer);
+        changes.publish_in_order(&mut session.keys(), observer);
         drop(order);
         if let Some(epoch) = shared.data.epoch_to_wait_for(ticket) {
             self.parts.iter().for_each(|run| slots.outputs[run.slot].hold(run.start, epoch));

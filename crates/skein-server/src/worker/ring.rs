@@ -81,7 +81,7 @@ pub(super) fn run_beside<R>(
     let observer = &shared.notices.key_observer;
     let changes = KeyChanges::of(observer, client.id);
     let order = (changes.is_on() && command.may_write).then(|| observer.order());
-    let mut context = CommandContext::new(EngineKeys::Session(session), client, shared, changes, stable);
+    let mut context = CommandContext::new(session.keys(), client, shared, changes, stable);
     let done = observed::run(&mut context, command, args, handler);
     context.changes.publish(&mut context.session, observer, order.as_ref());
     (done, context.ticket)
@@ -171,7 +171,7 @@ impl AloneRing<'_, '_, '_> {
     /// Publishes the changes, serves the clients that wait for changed keys, and makes room.
     pub(super) fn end(&mut self, session: &mut EngineSession) {
         let shared = self.alone.shared;
-        self.changes.publish_in_order(&mut EngineKeys::Session(session), &shared.notices.key_observer);
+        self.changes.publish_in_order(&mut session.keys(), &shared.notices.key_observer);
         serve_waiting(session, shared);
         evict_excess(session, shared, self.alone.pass.worker());
     }
@@ -195,7 +195,7 @@ impl Drop for AloneRing<'_, '_, '_> {
 
 /// Opens a transaction.
 pub(super) fn transaction(session: &mut EngineSession) -> Result<EngineKeys<'_>, CommandError> {
-    Ok(EngineKeys::Transaction(Box::new(session.begin()?)))
+    session.begin().map_err(CommandError::from)
 }
 
 /// Opens a transaction. While writes are stopped, calls `stopped` with the reason; unless that is an
@@ -208,6 +208,6 @@ pub(super) fn transaction_unless_stopped(
     // shows whether there is an error.
     match session.begin().err() {
         None => transaction(session),
-        Some(why) => stopped(why.into()).map(|()| EngineKeys::Session(session)),
+        Some(why) => stopped(why.into()).map(|()| session.keys()),
     }
 }

@@ -30,7 +30,7 @@ pub(super) fn begin_queue<'s>(
     limits: &mut QueuedScriptLimits,
 ) -> Result<EngineKeys<'s>, CommandError> {
     if !queue_writes(multi) && queued_scripts(multi).all(|kind| kind.read_only) {
-        return Ok(EngineKeys::Session(session));
+        return Ok(session.keys());
     }
     let stopped = |why: CommandError| {
         if queue_writes(multi) {

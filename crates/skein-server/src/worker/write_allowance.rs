@@ -19,7 +19,7 @@ use crate::request::stored_request::StoredRequest;
 use crate::resp::RequestArgs;
 use crate::shared::ServerShared;
 use crate::shared::exclusion_gate::StableDatabases;
-use skein_data::{EngineKeys, EngineSession, Ticket};
+use skein_data::{EngineSession, Ticket};
 
 /// The approximate bytes that a request takes besides its arguments.
 const PER_REQUEST: usize = 64;
@@ -97,7 +97,7 @@ pub(super) fn bytes_added_now(
     let specs = command.key_specs.as_slice().iter().filter(|spec| has_word(spec.flags, "RO"));
     let copied = specs.filter_map(|spec| spec.positions(names)).flatten().map(|at| {
         let key = args.get(at);
-        session.get_with(key, |row| row.ok().flatten().map_or(0, |row| row.usage(key)))
+        session.keys().get_with(key, |row| row.ok().flatten().map_or(0, |row| row.usage(key)))
     });
     bytes_added(&args).saturating_add(copied.max().unwrap_or(0))
 }
@@ -128,7 +128,7 @@ pub(super) fn admit(
     report_evictions(session, observer, &changes);
     let made = WriteAllowance::make_room(session, shared, bytes);
     note_evicted(session, observer, &mut changes);
-    changes.publish_in_order(&mut EngineKeys::Session(session), observer);
+    changes.publish_in_order(&mut session.keys(), observer);
     let (mut room, ticket) = made?;
     if room.take(bytes) { Ok(ticket) } else { Err(OUT_OF_MEMORY) }
 }

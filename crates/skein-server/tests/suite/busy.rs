@@ -230,7 +230,7 @@ fn shutdown_nosave_ends_the_script_and_the_server() {
             assert!(show(&reply).contains("the server is stopping"), "{}", show(&reply));
         }
         let mut session = server.store.session();
-        let kept = session.get_with(b"k", |row| row.is_ok_and(|row| row.is_some()));
+        let kept = session.keys().get_with(b"k", |row| row.is_ok_and(|row| row.is_some()));
         assert_eq!(kept, trie().is_none(), "on disk, the script's transaction is dropped");
         drop(session);
         server.stop();

@@ -292,7 +292,7 @@ fn a_damaged_table_stops_the_start() {
     }
     let disk = SimStorage::new();
     let engine = open(&disk);
-    let (put, _) = engine.session().write(|writer| writer.put(DATABASES_KEY, b"no table"));
+    let (put, _) = engine.session().keys().write(|writer| writer.put(DATABASES_KEY, b"no table"));
     put.expect("a write").expect("a put");
     let error = Server::start(engine.clone(), options()).expect_err("a damaged row");
     assert!(matches!(error, StartError::Databases { .. }), "{error}");

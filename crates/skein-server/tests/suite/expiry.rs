@@ -222,7 +222,7 @@ fn expiry_times_on_disk_survive_a_restart() {
     let clock = ExpiryClock::manual(START);
     let session_of = |engine: &DiskEngine| skein_data::Engine::from(engine.clone()).session();
     let engine = disk_engine(folder.path(), &clock);
-    let (written, _) = session_of(&engine).write(|writer| writer.put_until(b"k", b"v", START + 5));
+    let (written, _) = session_of(&engine).keys().write(|writer| writer.put_until(b"k", b"v", START + 5));
     written.expect("a session").expect("a write");
     engine.store().close().expect("all is on disk");
     drop(engine);

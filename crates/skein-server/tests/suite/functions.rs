@@ -93,7 +93,7 @@ fn functions_survive_a_restart() {
 fn a_server_does_not_start_without_its_functions() {
     let folder = tempfile::tempdir().expect("a folder");
     let engine = open(folder.path(), Durability::Buffered);
-    let (written, _) = engine.session().write(|writer| writer.put(FUNCTIONS_KEY, b"not a payload"));
+    let (written, _) = engine.session().keys().write(|writer| writer.put(FUNCTIONS_KEY, b"not a payload"));
     written.expect("a session").expect("a write");
     let failed = Server::start(engine.clone(), options()).expect_err("a damaged row");
     assert!(matches!(failed, StartError::Functions { .. }), "{failed}");
@@ -137,7 +137,7 @@ fn a_library_that_fails_does_not_stop_the_start() {
         skein_rdb::write::write_string(&mut payload, source.as_bytes());
     }
     skein_rdb::payload::seal(&mut payload);
-    let (written, _) = engine.session().write(|writer| writer.put(FUNCTIONS_KEY, &payload));
+    let (written, _) = engine.session().keys().write(|writer| writer.put(FUNCTIONS_KEY, &payload));
     written.expect("a session").expect("a write");
     let start = |script_memory_max| {
         let options = ServerOptions { script_memory_max, ..options() };

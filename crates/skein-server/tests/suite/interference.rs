@@ -119,7 +119,7 @@ impl Meddling {
     /// Meddles with a key, past the server. A thread does one write at a time, so another one does it.
     fn run(self, engine: &Engine, key: &[u8]) {
         let meddle = || {
-            let (done, _) = engine.session().write(|writer| match self {
+            let (done, _) = engine.session().keys().write(|writer| match self {
                 Self::Remove => writer.remove(key).map(drop),
                 Self::Expire => writer.expire(key, Some(EXPIRES)).map(drop),
                 Self::Text | Self::Small | Self::Large => writer.rename(b"donor", key, true).map(drop),
@@ -356,7 +356,7 @@ fn a_change_that_outgrows_its_row_and_empties_it_spares_what_another_client_wrot
     let mut side = Side::start();
     side.set_up(&["SADD t 1 2".to_owned(), "SET donor 7".to_owned()]);
     let (engine, mut runs) = (side.server.store.clone(), 0);
-    let (changed, _) = side.server.store.session().write(|writer| {
+    let (changed, _) = side.server.store.session().keys().write(|writer| {
         writer.change_set_of(CollectionKind::Set, b"t", false, |set| {
             runs += 1;
             if runs == 2 {

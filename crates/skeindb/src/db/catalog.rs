@@ -160,7 +160,7 @@ impl Catalog {
         let end = successor(&CATALOG);
         let upper = end.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
         let bounds = (Bound::Included(&CATALOG[..]), upper);
-        engine.session().scan(bounds, ScanDirection::Forward, usize::MAX, |key, row| {
+        engine.session().keys().scan_stored(bounds, ScanDirection::Forward, usize::MAX, |key, row| {
             known.take_over(key.get(KEYSPACE_PREFIX..).unwrap_or_default(), row.value().unwrap_or_default());
             ControlFlow::Continue(())
         })?;
@@ -340,9 +340,11 @@ impl Db {
 impl DbShared {
     /// Removes all keys of a dropped keyspace, and then the record of the drop.
     fn remove_keys_of(&self, number: StoredKeyspace) -> Result<()> {
-        let (mut lower, upper) = number.bounds((Bound::Unbounded, Bound::Unbounded));
+        let (mut lower, upper) = number.owned_bounds((Bound::Unbounded, Bound::Unbounded));
         let step = |session: &mut EngineSession, lower: &Bound<Vec<u8>>| {
-            session.remove_some((lower.as_ref().map(Vec::as_slice), upper.as_ref().map(Vec::as_slice)))
+            session
+                .keys()
+                .remove_stored((lower.as_ref().map(Vec::as_slice), upper.as_ref().map(Vec::as_slice)))
         };
         loop {
             let removed = self.alone(None, |session| Ok(step(session, &lower)?))?;
@@ -352,7 +354,7 @@ impl DbShared {
             }
         }
         let (_, ticket): (_, Ticket) = self.alone(None, |session| {
-            let (done, ticket) = session.write(|writer| writer.remove(&dropped_key(number)));
+            let (done, ticket) = session.keys().write(|writer| writer.remove(&dropped_key(number)));
             Ok((done??, ticket))
         })?;
         self.acknowledge(ticket, self.engine.durability())

@@ -85,7 +85,7 @@ impl Keyspace {
         self.check_usable()?;
         let key = self.physical(key.as_ref())?;
         let mut session = self.shared().engine.session();
-        session.get_settled_with(&key, |row| Ok(Expiry::of_row(row.map_err(Error::from)?)))
+        session.keys().get_settled_with(&key, |row| Ok(Expiry::of_row(row.map_err(Error::from)?)))
     }
 
     /// Lets a key expire at a time, whatever it holds: from then on it is absent, at once if the

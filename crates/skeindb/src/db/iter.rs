@@ -104,7 +104,7 @@ impl<'a> Iter<'a> {
         bounds: (Bound<&[u8]>, Bound<&[u8]>),
         values: bool,
     ) -> Self {
-        let range = keyspace.number().bounds(bounds);
+        let range = keyspace.number().owned_bounds(bounds);
         Self {
             source,
             keyspace: keyspace.clone(),
@@ -129,7 +129,7 @@ impl<'a> Iter<'a> {
     /// Moves the front to the first key of the range that is not less than `key`, before or behind
     /// its present place. Rows that the back has yielded are not yielded again.
     pub fn seek(&mut self, key: impl AsRef<[u8]>) {
-        let key = self.keyspace.number().bounds((Bound::Included(key.as_ref()), Bound::Unbounded)).0;
+        let key = self.keyspace.number().owned_bounds((Bound::Included(key.as_ref()), Bound::Unbounded)).0;
         let lower = later(self.range.0.as_ref().map(Vec::as_slice), key.as_ref().map(Vec::as_slice));
         let lower = lower.map(<[u8]>::to_vec);
         let upper = self.behind_back();
@@ -141,7 +141,7 @@ impl<'a> Iter<'a> {
     /// Moves the back to the last key of the range that is not greater than `key`, before or behind
     /// its present place. Rows that the front has yielded are not yielded again.
     pub fn seek_back(&mut self, key: impl AsRef<[u8]>) {
-        let key = self.keyspace.number().bounds((Bound::Unbounded, Bound::Included(key.as_ref()))).1;
+        let key = self.keyspace.number().owned_bounds((Bound::Unbounded, Bound::Included(key.as_ref()))).1;
         let upper = earlier(self.range.1.as_ref().map(Vec::as_slice), key.as_ref().map(Vec::as_slice));
         let upper = upper.map(<[u8]>::to_vec);
         let lower = self.before_front();
@@ -160,7 +160,7 @@ impl<'a> Iter<'a> {
 
     /// Returns the bounds that begin behind a key and end before it.
     fn beside(&self, key: &[u8]) -> OwnedBounds {
-        self.keyspace.number().bounds((Bound::Excluded(key), Bound::Excluded(key)))
+        self.keyspace.number().owned_bounds((Bound::Excluded(key), Bound::Excluded(key)))
     }
 
     fn restart(&mut self, rest: OwnedBounds) {

@@ -10,7 +10,7 @@ use super::catalog::{KeyspaceState, RowTypes};
 use super::entry::Entry;
 use super::iter::{Iter, Keys, Source, Values};
 use super::physical_key::{KeyspaceKeys as _, PhysicalKey};
-use super::range_reader::{Chunk, ChunkRequest, borrowed, parts_of, read_chunk};
+use super::range_reader::{Chunk, ChunkRequest, read_chunk};
 use super::{DbShared, Value};
 use crate::{Error, Result};
 
@@ -149,7 +149,7 @@ impl Keyspace {
         self.check_usable()?;
         let key = self.physical(key.as_ref())?;
         let mut session = self.shared.engine.session();
-        session.get_settled_with(&key, |row| row.map_err(Error::from)?.map(Entry::of).transpose())
+        session.keys().get_settled_with(&key, |row| row.map_err(Error::from)?.map(Entry::of).transpose())
     }
 
     /// Returns the values of many keys in their order, as of one moment. The reads of memory
@@ -179,7 +179,7 @@ impl Keyspace {
             keys.iter().map(|key| self.physical(key.as_ref())).collect::<Result<Vec<PhysicalKey<'_>>>>()?;
         let borrowed: Vec<&[u8]> = physical.iter().map(|key| &**key).collect();
         let (mut values, mut failed) = (vec![None; keys.len()], None);
-        self.shared.engine.session().get_many_atomic(&borrowed, usize::MAX, |at, row| {
+        self.shared.engine.session().keys().get_many_atomic(&borrowed, usize::MAX, |at, row| {
             match row.map(|row| row.needed_value().map(<[u8]>::to_vec)).transpose() {
                 Ok(value) => values[at] = value,
                 Err(error) => failed = Some(error),
@@ -296,19 +296,15 @@ impl Keyspace {
 
     fn count_between(&self, bounds: (Bound<&[u8]>, Bound<&[u8]>)) -> Result<u64> {
         self.check_usable()?;
-        let (range, mut session) = (self.number().bounds(bounds), self.shared.engine.session());
+        let (mut session, mut lower) = (self.shared.engine.session(), bounds.0.map(<[u8]>::to_vec));
         let mut count = 0;
-        for (lower, upper) in parts_of(borrowed(&range), self.number()).into_iter().flatten() {
-            let mut lower = lower.map(<[u8]>::to_vec);
-            loop {
-                let bounds = (lower.as_ref().map(Vec::as_slice), upper);
-                let (counted, last) = session.count_first(bounds, COUNTED)?;
-                count += counted as u64;
-                let Some(last) = last else { break };
-                lower = Bound::Excluded(last);
-            }
+        loop {
+            let rest = (lower.as_ref().map(Vec::as_slice), bounds.1);
+            let (counted, last) = session.keys().count_first(self.number(), rest, COUNTED)?;
+            count += counted as u64;
+            let Some(last) = last else { return Ok(count) };
+            lower = Bound::Excluded(last);
         }
-        Ok(count)
     }
 
     pub(super) fn read_chunk(&self, request: &ChunkRequest<'_>) -> Result<Chunk> {
@@ -316,14 +312,14 @@ impl Keyspace {
         let mut session = self.shared.engine.session();
         let most = request.rows;
         read_chunk(request, |bounds, each| {
-            session.scan(bounds, request.direction, most, |key, row| each(key, row))
+            session.keys().scan_stored(bounds, request.direction, most, |key, row| each(key, row))
         })
     }
 
     /// Reads the present row of a key for a write that depends on it.
     pub(super) fn value_and_version(&self, key: &[u8]) -> Result<Option<(Vec<u8>, u64)>> {
         let mut session = self.shared.engine.session();
-        session.get_settled_with(key, |row| {
+        session.keys().get_settled_with(key, |row| {
             let Some(row) = row? else { return Ok(None) };
             Ok(Some((row.needed_value()?.to_vec(), row.version())))
         })

@@ -9,10 +9,12 @@
 //! The prefix has 8 bytes, one slice of a Masstree key, so each keyspace is a tree of its own
 //! there.
 
-use std::ops::{Bound, Deref};
+use std::borrow::Cow;
+use std::ops::Deref;
 
-use skein_data::{EngineBounds, KEYSPACE_PREFIX, StoredKeyspace, is_reserved, successor};
+use skein_data::{EngineBounds, KEYSPACE_PREFIX, StoredKeyspace, is_reserved};
 
+use super::range_reader::OwnedBounds;
 use crate::{Error, Result};
 
 /// The longest key that is put together on the stack.
@@ -52,7 +54,7 @@ pub(super) trait KeyspaceKeys {
     fn physical(self, key: &[u8], limit: usize) -> Result<PhysicalKey<'_>>;
 
     /// Returns the bounds of the engine's keys.
-    fn bounds(self, bounds: EngineBounds<'_>) -> (Bound<Vec<u8>>, Bound<Vec<u8>>);
+    fn owned_bounds(self, bounds: EngineBounds<'_>) -> OwnedBounds;
 
     /// Returns the keyspace's key in an engine's key.
     fn logical(self, key: &[u8]) -> &[u8];
@@ -78,18 +80,9 @@ impl KeyspaceKeys for StoredKeyspace {
         Ok(PhysicalKey::Short(bytes, len))
     }
 
-    fn bounds(self, (lower, upper): EngineBounds<'_>) -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
-        let stored = |bound: Bound<&[u8]>| bound.map(|key| self.stored(key).into_owned());
-        let (mut lower, mut upper) = (stored(lower), stored(upper));
-        if !self.is_default() {
-            if lower == Bound::Unbounded {
-                lower = Bound::Included(self.prefix().to_vec());
-            }
-            if upper == Bound::Unbounded {
-                upper = successor(&self.prefix()).map_or(Bound::Unbounded, Bound::Excluded);
-            }
-        }
-        (lower, upper)
+    fn owned_bounds(self, bounds: EngineBounds<'_>) -> OwnedBounds {
+        let (lower, upper) = self.bounds(bounds);
+        (lower.map(Cow::into_owned), upper.map(Cow::into_owned))
     }
 
     fn logical(self, key: &[u8]) -> &[u8] {
@@ -99,6 +92,8 @@ impl KeyspaceKeys for StoredKeyspace {
 
 #[cfg(test)]
 mod tests {
+    use std::ops::Bound;
+
     use skein_data::{AFTER_RESERVED, RESERVED};
 
     use super::*;
@@ -115,7 +110,7 @@ mod tests {
         assert_eq!(StoredKeyspace::of_number(7).logical(&of(7, &long)), long);
         for number in [1, 255, u32::MAX] {
             let (lower, upper) =
-                StoredKeyspace::of_number(number).bounds((Bound::Unbounded, Bound::Unbounded));
+                StoredKeyspace::of_number(number).owned_bounds((Bound::Unbounded, Bound::Unbounded));
             let (Bound::Included(lower), Bound::Excluded(upper)) = (lower, upper) else { panic!("bounds") };
             assert!(lower <= of(number, b"") && of(number, &[255; 20]) < upper);
             assert!(lower.starts_with(&RESERVED) && upper <= AFTER_RESERVED.to_vec());

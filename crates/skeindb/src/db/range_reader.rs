@@ -2,7 +2,7 @@
 
 use std::ops::{Bound, ControlFlow};
 
-use skein_data::{AFTER_RESERVED, EngineBounds, RESERVED, RowView, ScanDirection, StoredKeyspace};
+use skein_data::{EngineBounds, RowView, ScanDirection, StoredKeyspace};
 
 use super::physical_key::KeyspaceKeys as _;
 use crate::{Error, Result};
@@ -66,20 +66,6 @@ pub(super) fn earlier<'b>(a: Bound<&'b [u8]>, b: Bound<&'b [u8]>) -> Bound<&'b [
     }
 }
 
-/// Returns the parts of a range that belong to a keyspace, in order: the default keyspace has keys
-/// before and behind those of the named ones.
-pub(super) fn parts_of(
-    (lower, upper): EngineBounds<'_>,
-    keyspace: StoredKeyspace,
-) -> [Option<EngineBounds<'_>>; 2] {
-    if !keyspace.is_default() {
-        return [Some((lower, upper)), None];
-    }
-    let before = (lower, earlier(upper, Bound::Excluded(&RESERVED[..])));
-    let behind = (later(lower, Bound::Included(&AFTER_RESERVED[..])), upper);
-    [Some(before), Some(behind)]
-}
-
 /// Reads a chunk with `scan`, which is the scan of a session, a snapshot or a transaction.
 pub(super) fn read_chunk(
     request: &ChunkRequest<'_>,
@@ -88,7 +74,7 @@ pub(super) fn read_chunk(
         &mut dyn FnMut(&[u8], RowView<'_>) -> ControlFlow<()>,
     ) -> skein_data::Result<()>,
 ) -> Result<Chunk> {
-    let mut parts = parts_of(request.bounds, request.number);
+    let mut parts = request.number.pieces(request.bounds);
     if request.direction == ScanDirection::Backward {
         parts.reverse();
     }

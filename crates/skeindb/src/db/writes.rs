@@ -13,7 +13,7 @@ use super::Keyspace;
 use super::expiry::unix_ms;
 use super::keyspace::{key_bounds, prefix_bounds};
 use super::physical_key::KeyspaceKeys as _;
-use super::range_reader::{borrowed, parts_of};
+use super::range_reader::borrowed;
 use crate::{Error, Result};
 
 /// Rows that are loaded with one append to the log, and the bytes after which it follows earlier.
@@ -68,7 +68,7 @@ impl Keyspace {
         write: impl FnOnce(&mut EngineWriter<'_, '_>) -> Result<R, EngineError>,
     ) -> Result<R> {
         self.shared().write(self, |session| {
-            let (done, ticket) = session.write(write);
+            let (done, ticket) = session.keys().write(write);
             Ok((done??, ticket))
         })
     }
@@ -295,13 +295,13 @@ impl Keyspace {
 
     fn remove_between(&self, bounds: (Bound<&[u8]>, Bound<&[u8]>)) -> Result<u64> {
         self.check_usable()?;
-        let range = self.number().bounds(bounds);
+        let range = self.number().owned_bounds(bounds);
         let mut removed = 0;
-        for (lower, upper) in parts_of(borrowed(&range), self.number()).into_iter().flatten() {
+        for (lower, upper) in self.number().pieces(borrowed(&range)).into_iter().flatten() {
             let mut lower = lower.map(<[u8]>::to_vec);
             loop {
                 let step = self.shared().write(self, |session| {
-                    let step = session.remove_some((lower.as_ref().map(Vec::as_slice), upper))?;
+                    let step = session.keys().remove_stored((lower.as_ref().map(Vec::as_slice), upper))?;
                     let ticket = step.ticket;
                     Ok((step, ticket))
                 })?;
@@ -399,7 +399,7 @@ impl Keyspace {
     fn put_if_unchanged(&self, key: &[u8], version: Option<u64>, new: &NewValue) -> Result<bool> {
         self.shared().write(self, |session| {
             let mut same = true;
-            let (done, ticket) = session.write(|writer| {
+            let (done, ticket) = session.keys().write(|writer| {
                 writer.update::<EngineError>(key, |row, rows| {
                     same = row.map(RowRef::version) == version;
                     Ok(match new {

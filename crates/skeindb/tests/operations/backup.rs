@@ -24,7 +24,7 @@ fn as_server(path: &Path, engine: Engine) -> skein_data::Engine {
 /// Returns all pieces of all keys of a folder, with their times of expiry.
 fn contents(path: &Path, engine: Engine) -> Vec<(Vec<u8>, RowPiece, Option<u64>)> {
     let (mut found, all) = (Vec::new(), (Bound::Unbounded, Bound::Unbounded));
-    let read = as_server(path, engine).session().walk(all, usize::MAX, |key, row| {
+    let read = as_server(path, engine).session().keys().walk_stored(all, usize::MAX, |key, row| {
         row.pieces(|piece| {
             found.push((key.to_vec(), piece, row.expires_at()));
             ControlFlow::Continue(())
@@ -50,7 +50,7 @@ fn fill_as_server(path: &Path, engine: Engine) {
         ("small sorted set", RowPiece::Members(vec![(name(1), f64::NEG_INFINITY)]), later),
         ("set", RowPiece::Set((0..2000).map(name).collect()), later),
     ];
-    let (written, _) = engine.session().write(|writer| {
+    let (written, _) = engine.session().keys().write(|writer| {
         pieces.iter().try_for_each(|(key, piece, expires)| piece.write(writer, key.as_bytes(), *expires))
     });
     written.and_then(|inner| inner).expect("all can be written");

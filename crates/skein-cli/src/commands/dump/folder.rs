@@ -40,9 +40,9 @@ fn dump_rows(engine: &Engine, range: &OwnedBounds, output: &mut DumpOutput) -> R
     };
     let mut session = engine.session();
     let scanned = if is_all(range) {
-        session.walk(bounds, most, write)
+        session.keys().walk_stored(bounds, most, write)
     } else {
-        session.scan(bounds, ScanDirection::Forward, most, write)
+        session.keys().scan_stored(bounds, ScanDirection::Forward, most, write)
     };
     let written = scanned.and_then(|()| failed.map_or(Ok(()), Err));
     written.and(engine.close()).map_err(|error| target::engine_failure(&error))

@@ -192,7 +192,7 @@ fn write_batch(
     batch: &[TextRecord],
     progress: &mut BatchProgress,
 ) -> Result<(), EngineError> {
-    let (written, _ticket) = session.write(|writer| {
+    let (written, _ticket) = session.keys().write(|writer| {
         for (at, record) in batch.iter().enumerate() {
             writer.publish_if_many()?;
             if writer.published() {
@@ -295,7 +295,7 @@ mod tests {
         let refused: Vec<usize> = progress.refused.iter().map(|(at, _)| *at).collect();
         assert_eq!(refused, [49, 99], "members that are too long");
         let mut found = Vec::new();
-        session.get_with(b"list", |row| {
+        session.keys().get_with(b"list", |row| {
             let read = row.unwrap().unwrap().pieces(|piece| {
                 let skein_data::RowPiece::List(elements) = piece else { panic!("{piece:?}") };
                 found.extend(elements);

@@ -53,15 +53,17 @@ impl WatchedKeys {
         }
         self.bytes += bytes;
         let (mut failed, mut absent) = (None, Vec::new());
-        engine_keys.peek_many(&keys, |at, row| {
-            match row.and_then(|row| row.map(KeyVersion::watched).transpose()) {
+        engine_keys.get_many(
+            &keys,
+            |_| false,
+            |at, row| match row.and_then(|row| row.map(KeyVersion::watched).transpose()) {
                 Ok(Some(version)) => {
                     _ = self.keys.entry(keys[at].into()).or_insert_with(|| seen(version));
                 }
                 Ok(None) => absent.push(keys[at]),
                 Err(error) => failed = Some(error),
-            }
-        });
+            },
+        );
         if let Some(error) = failed {
             return Err(error.into());
         }

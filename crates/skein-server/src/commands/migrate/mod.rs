@@ -113,7 +113,7 @@ fn run(shared: &ServerShared, job: MigrationJob) -> MigrationEnd {
     let transferred = catch_unwind(AssertUnwindSafe(|| {
         let mut session = shared.data.store.session();
         session.freeze();
-        transfer::transfer(shared, &mut EngineKeys::Session(&mut session), &target, &keys)
+        transfer::transfer(shared, &mut session.keys(), &target, &keys)
     }));
     let (acknowledged, result) = transferred.unwrap_or_else(|_| {
         tracing::error!("a thread of MIGRATE panicked");

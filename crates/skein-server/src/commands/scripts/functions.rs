@@ -13,7 +13,6 @@ use crate::scripting::functions::{
 };
 use crate::shared::ServerShared;
 use crate::shared::busy_script::{NOT_BUSY, ScriptSort};
-use skein_data::EngineKeys;
 
 /// The advice in the error for a long list.
 const WITH_LESS: &str = "name a library, or leave out WITHCODE";
@@ -60,11 +59,7 @@ fn change(
 /// # Errors
 /// If there is not enough memory. (Within a transaction the room is not checked.)
 fn admit(context: &mut CommandContext<'_>, bytes: usize) -> Result<(), CommandError> {
-    let EngineKeys::Session(session) = &mut context.session else { return Ok(()) };
-    if session.memory_limit().is_none() {
-        return Ok(());
-    }
-    let (room, ticket) = session.make_room(bytes, context.shared.memory_outside_store())?;
+    let (room, ticket) = context.session.make_room(bytes, context.shared.memory_outside_store())?;
     context.ticket = context.ticket.max(ticket);
     if bytes > room { Err(OUT_OF_MEMORY) } else { Ok(()) }
 }

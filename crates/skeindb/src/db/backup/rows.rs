@@ -120,7 +120,7 @@ fn copy_rows(
 }
 
 fn write(session: &mut EngineSession, pieces: &[KeyPiece]) -> Result<()> {
-    let (written, _) = session.write(|writer| {
+    let (written, _) = session.keys().write(|writer| {
         pieces.iter().filter(|(_, piece, _)| !piece.is_empty()).try_for_each(|(key, piece, expires)| {
             writer.publish_if_many()?;
             piece.write(writer, key, *expires)

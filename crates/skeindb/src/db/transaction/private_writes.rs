@@ -9,7 +9,7 @@ use skein_data::{Batch, BatchWrite, EngineBounds, ScanDirection, StoredKeyspace}
 
 use crate::db::Keyspace;
 use crate::db::physical_key::KeyspaceKeys as _;
-use crate::db::range_reader::{Chunk, ChunkRequest, RowRead, parts_of};
+use crate::db::range_reader::{Chunk, ChunkRequest, RowRead};
 use crate::{Error, Result};
 
 /// The last write to each key of the engine.
@@ -188,7 +188,7 @@ impl PrivateWrites {
         number: StoredKeyspace,
         forward: bool,
     ) -> impl Iterator<Item = (&Vec<u8>, &BatchWrite)> {
-        let mut parts = parts_of(bounds, number);
+        let mut parts = number.pieces(bounds);
         if !forward {
             parts.reverse();
         }

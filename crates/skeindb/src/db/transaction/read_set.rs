@@ -8,7 +8,7 @@ use skein_data::{EngineBounds, PresentRows, StoredKeyspace};
 
 use super::key_intervals::{KeyIntervals, Position};
 use super::planted_bugs::{self, PlantedBug};
-use crate::db::range_reader::{OwnedBounds, borrowed, parts_of};
+use crate::db::range_reader::{OwnedBounds, borrowed};
 
 /// The reads of a transaction.
 #[derive(Debug, Default)]
@@ -120,7 +120,7 @@ fn is_unchanged(
     let mut digest = RangeDigest::default();
     // More rows than were read cannot be the same.
     let most = usize::try_from(read.rows).unwrap_or(usize::MAX).saturating_add(1);
-    for bounds in parts_of(borrowed(bounds), number).into_iter().flatten() {
+    for bounds in number.pieces(borrowed(bounds)).into_iter().flatten() {
         present.scan(bounds, most, |key, version| {
             digest.add(hash_of(key, version));
             if digest.rows > read.rows { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
