@@ -7,6 +7,11 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use skein_sync::atomic::{AtomicU64, Ordering};
 use skein_sync::locks::lock;
 
+/// An expired key is removed only this much later, so that an operation with a frozen time (for
+/// example a transaction) never sees the removal. The half second is measured by the steady clock,
+/// so a jump of the wall clock does not shorten it.
+pub(crate) const REMOVAL_GRACE: Duration = Duration::from_millis(500);
+
 /// Microseconds of a millisecond.
 const MS: u64 = 1_000;
 /// A lead that rises by this much at once counts as a jump. Smaller rises are the error of reading
@@ -158,9 +163,15 @@ impl ExpiryClock {
         u32::try_from(self.now() / 1000).unwrap_or(u32::MAX)
     }
 
+    /// Returns the time up to which expired keys may be removed: half a second ago, by the steady
+    /// clock. An operation with a frozen time that is younger does not see the removals.
+    pub fn removes_before(&self) -> u64 {
+        self.before(REMOVAL_GRACE)
+    }
+
     /// Returns the time at `ago` before now, by the steady clock. Every call of `now` since then
     /// has returned this time or a later one.
-    pub(crate) fn before(&self, ago: Duration) -> u64 {
+    fn before(&self, ago: Duration) -> u64 {
         self.0.before(microseconds(ago)) / MS
     }
 

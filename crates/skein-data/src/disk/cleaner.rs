@@ -6,7 +6,6 @@
 //! members that small commands leave remain for this thread. Expired keys that are not removed yet
 //! are hidden from readers.
 
-use std::collections::VecDeque;
 use std::ops::Bound;
 use std::time::{Duration, Instant};
 
@@ -26,37 +25,18 @@ const WORK: Duration = Duration::from_millis(50);
 /// The time of one transaction that removes members. Other writers wait no longer.
 const STEP: Duration = Duration::from_millis(5);
 
-/// An expired key is removed only this much later, so that an operation with a frozen time never
-/// sees the removal. It is measured by the steady clock, so a jump of the wall clock does not
-/// shorten it.
-const GRACE: Duration = Duration::from_millis(500);
-
 /// Keys or members that one transaction removes.
 const REMOVED_TOGETHER: usize = 64;
 
-/// The past times of the clock.
-#[derive(Default)]
-struct PastTimes(VecDeque<(Instant, u64)>);
-
-impl PastTimes {
-    /// Notes the present time, and returns the latest one that lies [`GRACE`] back.
-    fn overdue(&mut self, now: u64) -> Option<u64> {
-        let is_old = |(at, _): &(Instant, u64)| at.elapsed() >= GRACE;
-        self.0.push_back((Instant::now(), now));
-        while self.0.get(1).is_some_and(is_old) {
-            self.0.pop_front();
-        }
-        self.0.front().filter(|first| is_old(first)).map(|(_, time)| *time)
-    }
-}
-
 /// Runs until the signal is stopped.
 pub(super) fn run(engine: &DiskEngine, signal: &ThreadSignal) {
-    let mut past = PastTimes::default();
     while signal.wait_timeout(INTERVAL) {
-        let overdue = past.overdue(engine.now());
-        let overdue = overdue.filter(|_| !engine.is_expiry_paused());
-        let expired = overdue.map_or(Ok(()), |end| in_steps(signal, || engine.remove_expired(end)));
+        let expired = if engine.is_expiry_paused() {
+            Ok(())
+        } else {
+            let end = engine.core().clock.removes_before();
+            in_steps(signal, || engine.remove_expired(end))
+        };
         let dead = in_steps(signal, || engine.remove_dead());
         if let Err(error) = expired.and(dead) {
             // Writes are stopped, or a page is damaged. The rest stays until the next start.

@@ -7,7 +7,8 @@ use std::time::Duration;
 use proptest::prelude::*;
 use skein_model::EXPIRING_KEY_BYTES_MAX;
 
-use crate::store::expiry_thread::{GRACE_MS, remove_overdue};
+use crate::clock::REMOVAL_GRACE;
+use crate::store::expiry_thread::remove_overdue;
 use crate::{
     Batch, Durability, Error, ExpiryClock, IndexKind, RowAllocator, RowChange, RowWriter as _, ScanDirection,
     Store, StoreOptions,
@@ -215,7 +216,7 @@ fn overdue_keys_are_removed_in_order_and_in_parts() {
     for i in 0..10u64 {
         store.put_until(&i.to_be_bytes(), b"", START + 9 - i).unwrap();
     }
-    clock.advance(Duration::from_millis(GRACE_MS + 5));
+    clock.advance(REMOVAL_GRACE + Duration::from_millis(5));
     assert_eq!((store.len(), store.core().keys.index.len()), (0, 10));
     assert_eq!(remove_overdue(store.core(), 3).unwrap(), 3);
     assert_eq!((store.len(), store.core().keys.index.len()), (0, 7));
@@ -244,7 +245,7 @@ fn the_thread_removes_overdue_keys() {
             .0
             .unwrap();
     }
-    clock.advance(Duration::from_millis(GRACE_MS + 1));
+    clock.advance(REMOVAL_GRACE + Duration::from_millis(1));
     while store.core().keys.index.len() > 1000 {
         std::thread::sleep(Duration::from_millis(1));
     }
@@ -268,7 +269,7 @@ fn the_number_of_keys_is_exact_while_expired_ones_are_removed() {
         store.put(&[b's', i as u8, (i >> 8) as u8], b"").unwrap();
         store.put_until(&i.to_be_bytes(), b"", START + 1).unwrap();
     }
-    clock.advance(Duration::from_millis(GRACE_MS + 5));
+    clock.advance(REMOVAL_GRACE + Duration::from_millis(5));
     std::thread::scope(|scope| {
         let remove = scope.spawn(|| while remove_overdue(store.core(), 7).unwrap() > 0 {});
         while !remove.is_finished() {
@@ -473,7 +474,7 @@ fn a_jump_of_the_clock_removes_nothing_under_a_frozen_time() {
     for _ in 0..2 {
         assert_eq!(remove_overdue(store.core(), 9).unwrap(), 0);
         assert!(is_there(&session), "its time is frozen");
-        clock.advance(Duration::from_millis(GRACE_MS - 1));
+        clock.advance(REMOVAL_GRACE - Duration::from_millis(1));
     }
     session.freeze(None);
     clock.advance(Duration::from_millis(1));

@@ -20,11 +20,6 @@ use crate::session::Writer;
 use crate::store_core::StoreCore;
 use crate::{Error, Result};
 
-/// An expired key is removed only this much later, so that an operation with a frozen time (for
-/// example a transaction) never sees the removal. The half second is measured by the steady clock,
-/// so a jump of the wall clock does not shorten it.
-pub(crate) const GRACE_MS: u64 = 500;
-
 /// The number of keys that are removed with one entry into the epoch.
 const KEYS: usize = 256;
 
@@ -78,7 +73,7 @@ fn tick(core: &StoreCore, time: Duration) -> Result<bool> {
 
 /// Removes the first overdue keys, at most `most`. Returns the number of keys that it visited.
 pub(crate) fn remove_overdue(core: &StoreCore, most: usize) -> Result<usize> {
-    let end = core.options.clock.before(Duration::from_millis(GRACE_MS));
+    let end = core.options.clock.removes_before();
     let overdue = core.keys.expiry_index.first_before(end, most);
     if overdue.is_empty() {
         return Ok(0);
