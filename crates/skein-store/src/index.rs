@@ -1,6 +1,10 @@
 //! The index of a store, selected by name. It uses one `match` per call or batch, so the store is
 //! not generic over indexes.
 //!
+//! The code of five indexes is long. So it is compiled once, here, and not for each caller or crate:
+//! only [`get_many`](StoreIndex::get_many), [`get_at`](StoreIndex::get_at) and the closures of a
+//! change are compiled for their callers, and of the first two only the part of the default index.
+//!
 //! `ranges` divides the keys of an index among several threads.
 //!
 //! To add an index, add a variant to [`StoreIndex`] and to [`IndexKind`].
@@ -12,8 +16,8 @@ use std::sync::Arc;
 
 use skein_index::{
     Collector, ComputeAction, Computed, CuckooTrie, GracePeriod, Guard, IndexError, KEYS_PER_GUARD,
-    LocalGuard, Masstree, MemoryUsage, MlpIndex, OrderedIndex, ScanDirection, SkipList, Slot, Wormhole,
-    masstree, mlp_index, walk, walk_chunk,
+    LocalGuard, Masstree, MemoryUsage, MlpIndex, OrderedIndex, ScanDirection, SkipList, Wormhole, masstree,
+    mlp_index, walk, walk_chunk,
 };
 use skein_model::{KEY_BYTES_MAX, Row, RowAllocator, RowRef};
 
@@ -22,10 +26,13 @@ use crate::Error;
 pub(crate) type KeyBounds<'a> = (Bound<&'a [u8]>, Bound<&'a [u8]>);
 
 /// Decides the change of the present row of a key. It is called at most once.
-pub(crate) type RowDecision<'d, S> = &'d mut dyn FnMut(Option<<S as Slot>::Ref<'_>>) -> ComputeAction<S>;
+pub(crate) type RowDecision<'d> = &'d mut dyn FnMut(Option<RowRef<'_>>) -> ComputeAction<Row>;
 
 /// Visits a row of a scan, and breaks to end the scan.
-type RowVisitor<'v, S> = &'v mut dyn FnMut(&[u8], <S as Slot>::Ref<'_>) -> ControlFlow<()>;
+type RowVisitor<'v> = &'v mut dyn FnMut(&[u8], RowRef<'_>) -> ControlFlow<()>;
+
+/// Receives the position of a key that was looked up, and its row.
+type RowReceiver<'r, 'g> = &'r mut dyn FnMut(usize, Option<RowRef<'g>>);
 
 /// The place of a key, in an index that can start a write there.
 pub(crate) type IndexPlace = masstree::MasstreeLocation;
@@ -112,16 +119,13 @@ impl std::fmt::Display for IndexKind {
 /// The index that the store was opened with.
 #[expect(clippy::large_enum_variant, reason = "a store has one, and every operation goes through it")]
 #[derive(Debug)]
-pub(crate) enum StoreIndex<S: Slot> {
-    Masstree(Masstree<S>),
-    Wormhole(Wormhole<S>),
-    CuckooTrie(CuckooTrie<S>),
-    Mlp(MlpIndex<S>),
-    SkipList(SkipList<S>),
+pub(crate) enum StoreIndex {
+    Masstree(Masstree<Row>),
+    Wormhole(Wormhole<Row>),
+    CuckooTrie(CuckooTrie<Row>),
+    Mlp(MlpIndex<Row>),
+    SkipList(SkipList<Row>),
 }
-
-/// An index of rows.
-pub(crate) type RowIndex = StoreIndex<Row>;
 
 macro_rules! each {
     ($self:expr, $index:ident => $call:expr) => {
@@ -135,7 +139,7 @@ macro_rules! each {
     };
 }
 
-impl<S: Slot> StoreIndex<S> {
+impl StoreIndex {
     pub(crate) fn new(kind: IndexKind) -> Self {
         let collector = Arc::new(Collector::new().batch_size(RETIRED_TOGETHER));
         match kind {
@@ -174,17 +178,30 @@ impl<S: Slot> StoreIndex<S> {
         each!(self, index => index.collector())
     }
 
-    #[inline]
-    pub(crate) fn get<'g>(&'g self, key: &[u8], guard: &'g impl Guard) -> Option<S::Ref<'g>> {
+    pub(crate) fn get<'g>(&'g self, key: &[u8], guard: &'g LocalGuard<'_>) -> Option<RowRef<'g>> {
         each!(self, index => index.get(key, guard))
     }
 
+    /// Looks up keys as [`OrderedIndex::get_many`]. Use it where a call for each key counts.
     #[inline]
     pub(crate) fn get_many<'g>(
         &'g self,
         keys: &[&[u8]],
-        guard: &'g impl Guard,
-        found: impl FnMut(usize, Option<S::Ref<'g>>),
+        guard: &'g LocalGuard<'_>,
+        mut found: impl FnMut(usize, Option<RowRef<'g>>),
+    ) {
+        match self {
+            Self::Masstree(index) => index.get_many(keys, guard, found),
+            other => other.look_up(keys, guard, &mut found),
+        }
+    }
+
+    /// Looks up keys as [`get_many`](Self::get_many) does.
+    pub(crate) fn look_up<'g>(
+        &'g self,
+        keys: &[&[u8]],
+        guard: &'g LocalGuard<'_>,
+        found: RowReceiver<'_, 'g>,
     ) {
         each!(self, index => index.get_many(keys, guard, found));
     }
@@ -194,9 +211,9 @@ impl<S: Slot> StoreIndex<S> {
     pub(crate) fn compute<'g>(
         &'g self,
         key: &[u8],
-        change: impl FnOnce(Option<S::Ref<'_>>) -> ComputeAction<S>,
-        guard: &'g impl Guard,
-    ) -> Result<Computed<'g, S>, IndexError> {
+        change: impl FnOnce(Option<RowRef<'_>>) -> ComputeAction<Row>,
+        guard: &'g LocalGuard<'_>,
+    ) -> Result<Computed<'g, Row>, IndexError> {
         let mut change = Some(change);
         self.decide(
             key,
@@ -205,14 +222,13 @@ impl<S: Slot> StoreIndex<S> {
         )
     }
 
-    /// As [`compute`](Self::compute). The decision is a trait object: so the write paths of all
-    /// indexes are compiled once, and not once for each caller.
+    /// As [`compute`](Self::compute). The decision is a trait object, so that this is compiled once.
     fn decide<'g>(
         &'g self,
         key: &[u8],
-        decision: RowDecision<'_, S>,
-        guard: &'g impl Guard,
-    ) -> Result<Computed<'g, S>, IndexError> {
+        decision: RowDecision<'_>,
+        guard: &'g LocalGuard<'_>,
+    ) -> Result<Computed<'g, Row>, IndexError> {
         #[cfg(test)]
         self.plant(key)?;
         each!(self, index => index.compute(key, decision, guard))
@@ -224,12 +240,12 @@ impl<S: Slot> StoreIndex<S> {
     pub(crate) fn locate_many<'g>(
         &'g self,
         keys: &[&[u8]],
-        guard: &'g impl Guard,
-        mut found: impl FnMut(usize, Option<S::Ref<'g>>, Option<IndexPlace>),
+        guard: &'g LocalGuard<'_>,
+        mut found: impl FnMut(usize, Option<RowRef<'g>>, Option<IndexPlace>),
     ) {
         match self {
             Self::Masstree(index) => index.locate_many(keys, guard, found),
-            other => other.get_many(keys, guard, |at, row| found(at, row, None)),
+            other => other.look_up(keys, guard, &mut |at, row| found(at, row, None)),
         }
     }
 
@@ -242,8 +258,8 @@ impl<S: Slot> StoreIndex<S> {
         &'g self,
         key: &[u8],
         place: Option<IndexPlace>,
-        guard: &'g impl Guard,
-    ) -> Option<S::Ref<'g>> {
+        guard: &'g LocalGuard<'_>,
+    ) -> Option<RowRef<'g>> {
         match (self, place) {
             // SAFETY: guaranteed by the caller.
             (Self::Masstree(index), Some(place)) => unsafe { index.get_at(key, place, guard) },
@@ -260,9 +276,9 @@ impl<S: Slot> StoreIndex<S> {
         &'g self,
         key: &[u8],
         place: Option<IndexPlace>,
-        decision: RowDecision<'_, S>,
-        guard: &'g impl Guard,
-    ) -> Result<Computed<'g, S>, IndexError> {
+        decision: RowDecision<'_>,
+        guard: &'g LocalGuard<'_>,
+    ) -> Result<Computed<'g, Row>, IndexError> {
         match (self, place) {
             (Self::Masstree(index), Some(place)) => {
                 #[cfg(test)]
@@ -277,9 +293,9 @@ impl<S: Slot> StoreIndex<S> {
     pub(crate) fn insert<'g>(
         &'g self,
         key: &[u8],
-        row: S,
-        guard: &'g impl Guard,
-    ) -> Result<Option<S::Ref<'g>>, IndexError> {
+        row: Row,
+        guard: &'g LocalGuard<'_>,
+    ) -> Result<Option<RowRef<'g>>, IndexError> {
         #[cfg(test)]
         self.plant(key)?;
         each!(self, index => index.insert(key, row, guard))
@@ -292,21 +308,21 @@ impl<S: Slot> StoreIndex<S> {
     }
 
     pub(crate) fn len(&self) -> usize {
-        each!(self, index => OrderedIndex::<S>::len(index))
+        each!(self, index => OrderedIndex::<Row>::len(index))
     }
 
     pub(crate) fn split_points(&self, parts: usize) -> Vec<Vec<u8>> {
         let guard = self.collector().enter();
-        each!(self, index => OrderedIndex::<S>::split_points(index, parts, &guard))
+        each!(self, index => OrderedIndex::<Row>::split_points(index, parts, &guard))
     }
 
     pub(crate) fn memory(&self) -> MemoryUsage {
-        each!(self, index => OrderedIndex::<S>::memory(index))
+        each!(self, index => OrderedIndex::<Row>::memory(index))
     }
 
     /// As [`OrderedIndex::allocated_bytes`].
     pub(crate) fn allocated_bytes(&self) -> usize {
-        each!(self, index => OrderedIndex::<S>::allocated_bytes(index))
+        each!(self, index => OrderedIndex::<Row>::allocated_bytes(index))
     }
 
     /// Calls `each` with the rows within `bounds`, in order, until it breaks. Takes a fresh guard
@@ -315,14 +331,13 @@ impl<S: Slot> StoreIndex<S> {
         &self,
         bounds: KeyBounds<'_>,
         direction: ScanDirection,
-        mut each: impl FnMut(&[u8], S::Ref<'_>) -> ControlFlow<()>,
+        mut each: impl FnMut(&[u8], RowRef<'_>) -> ControlFlow<()>,
     ) {
         self.scan_all(bounds, direction, &mut each);
     }
 
-    /// As [`scan`](Self::scan). The callback is a trait object: so the walks of all indexes are
-    /// compiled once, and not once for each caller.
-    fn scan_all(&self, bounds: KeyBounds<'_>, direction: ScanDirection, each: RowVisitor<'_, S>) {
+    /// As [`scan`](Self::scan). The callback is a trait object, so that this is compiled once.
+    fn scan_all(&self, bounds: KeyBounds<'_>, direction: ScanDirection, each: RowVisitor<'_>) {
         let (near, far) = direction.near_and_far(bounds);
         let mut near = near.map(<[u8]>::to_vec);
         loop {
@@ -340,9 +355,9 @@ impl<S: Slot> StoreIndex<S> {
         direction: ScanDirection,
         most: usize,
         guard: &'g LocalGuard<'g>,
-    ) -> IndexChunk<'g, S> {
+    ) -> IndexChunk<'g> {
         let mut chunk = IndexChunk { keys: Vec::new(), rows: Vec::with_capacity(most), stopped: false };
-        let add = |key: &[u8], row: S::Ref<'g>| {
+        let add = |key: &[u8], row: RowRef<'g>| {
             chunk.keys.extend_from_slice(key);
             chunk.rows.push((chunk.keys.len(), row));
             chunk.stopped = chunk.rows.len() == most;
@@ -354,18 +369,18 @@ impl<S: Slot> StoreIndex<S> {
 }
 
 /// Some rows of a scan, under one guard.
-pub(crate) struct IndexChunk<'g, S: Slot> {
+pub(crate) struct IndexChunk<'g> {
     /// The keys, concatenated.
     keys: Vec<u8>,
     /// The end of each key, and its row.
-    rows: Vec<(usize, S::Ref<'g>)>,
+    rows: Vec<(usize, RowRef<'g>)>,
     /// There may be more rows.
     stopped: bool,
 }
 
-impl<'g, S: Slot> IndexChunk<'g, S> {
+impl<'g> IndexChunk<'g> {
     /// Returns the keys with their rows, in the order of the scan.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&[u8], S::Ref<'g>)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&[u8], RowRef<'g>)> {
         self.rows.iter().scan(0, |start, (end, row)| {
             let key = &self.keys[std::mem::replace(start, *end)..*end];
             Some((key, *row))
@@ -383,7 +398,7 @@ impl<'g, S: Slot> IndexChunk<'g, S> {
 /// and belongs to the collector of the index. The larger the row, the sooner it is retired. Returns
 /// about how many bytes it uses.
 #[inline]
-pub(crate) fn note_removed(rows: &RowAllocator, row: Option<RowRef<'_>>, guard: &impl Guard) -> usize {
+pub(crate) fn note_removed(rows: &RowAllocator, row: Option<RowRef<'_>>, guard: &LocalGuard<'_>) -> usize {
     let Some(row) = row else { return 0 };
     rows.note_removed(row);
     let bytes = row.bytes();
@@ -404,7 +419,7 @@ pub(crate) fn retire_all(collector: &Collector) {
 
 /// Adds `count` empty items to the retired batch, but not more than a batch holds.
 #[cold]
-fn retire_nothing(count: usize, guard: &impl Guard) {
+fn retire_nothing(count: usize, guard: &LocalGuard<'_>) {
     unsafe fn reclaim(_: *mut (), _: &GracePeriod) {}
     for _ in 0..count.min(RETIRED_TOGETHER) {
         // SAFETY: any pointer is valid here, because it is never followed.

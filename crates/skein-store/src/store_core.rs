@@ -5,7 +5,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use skein_index::{ComputeAction, Computed, Guard, IndexError};
+use skein_index::{ComputeAction, Computed, IndexError, LocalGuard};
 use skein_model::{EXPIRING_KEY_BYTES_MAX, KEY_BYTES_MAX, Row, RowRef, is_reserved};
 use skein_sync::atomic::{AtomicBool, AtomicU64};
 
@@ -61,11 +61,12 @@ impl StoreCore {
         OperationTime::new(&self.options.clock, frozen)
     }
 
-    /// Changes a key of the main index as [`RowIndex::compute_at`](crate::index::RowIndex) does. If
-    /// the writer `keeps` replaced rows, the row is kept for the live snapshots.
+    /// Changes a key of the main index as
+    /// [`StoreIndex::compute_at`](crate::index::StoreIndex::compute_at) does. If the writer `keeps`
+    /// replaced rows, the row is kept for the live snapshots.
     ///
     /// # Safety
-    /// As for `RowIndex::compute_at`.
+    /// As for `StoreIndex::compute_at`.
     #[inline]
     pub(crate) unsafe fn change_row<'g>(
         &'g self,
@@ -73,7 +74,7 @@ impl StoreCore {
         key: &[u8],
         place: Option<IndexPlace>,
         change: impl FnOnce(Option<RowRef<'_>>) -> ComputeAction<Row>,
-        guard: &'g impl Guard,
+        guard: &'g LocalGuard<'_>,
     ) -> std::result::Result<Computed<'g, Row>, IndexError> {
         let (keys, log) = (&self.keys, &self.commit.log);
         let keeper = keeps.then(|| RowKeeper::main(&keys.index, &keys.members, log));

@@ -25,7 +25,7 @@ use skein_sync::locks::lock;
 use crate::ScanDirection;
 use crate::collection::MemberIndex;
 use crate::expiry::{ExpiryIndex, OperationTime};
-use crate::index::RowIndex;
+use crate::index::StoreIndex;
 use crate::index::{IndexKind, KeyBounds};
 use crate::options::StoreLimits;
 use crate::snapshot::StoreSnapshots;
@@ -35,7 +35,7 @@ pub(crate) use loader::{Loader, LoaderGuards};
 
 /// The keys of a store; see the module head.
 pub(crate) struct StoreKeys {
-    pub(crate) index: RowIndex,
+    pub(crate) index: StoreIndex,
     /// The snapshots, and the rows that are kept for them.
     pub(crate) snapshots: Arc<StoreSnapshots>,
     pub(crate) rows: RowAllocator,
@@ -60,7 +60,7 @@ impl StoreKeys {
         let totals = Arc::<KeyspaceTotals>::default();
         let members = MemberIndex::new(kind, snapshots.clone(), rows.clone());
         Self {
-            index: RowIndex::new(kind),
+            index: StoreIndex::new(kind),
             snapshots,
             rows,
             members,
@@ -118,7 +118,7 @@ impl StoreKeys {
         KeyspaceChange { keys, expires, times }.stats(overdue, now)
     }
 
-    /// As [`RowIndex::scan`], without expired rows.
+    /// As [`StoreIndex::scan`], without expired rows.
     pub(crate) fn scan(
         &self,
         time: OperationTime<'_>,

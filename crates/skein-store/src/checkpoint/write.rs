@@ -15,7 +15,7 @@ use super::manifest::{CheckpointManifest, PartInfo};
 use super::pace::CheckpointPace;
 use super::part::PartWriter;
 use super::{CheckpointReport, CheckpointSource, folder_name, part_name};
-use crate::index::RowIndex;
+use crate::index::StoreIndex;
 use crate::snapshot::{IndexAtMoment, TakenMoment};
 use crate::{Durability, Error, Result, ScanDirection};
 
@@ -190,7 +190,7 @@ struct PartRange {
 }
 
 /// Divides an index into ranges, one per part.
-fn ranges(index: &RowIndex, member: bool, threads: usize) -> Vec<PartRange> {
+fn ranges(index: &StoreIndex, member: bool, threads: usize) -> Vec<PartRange> {
     let wanted = (index.len() / ROWS_PER_PART_MIN).clamp(1, threads * PARTS_PER_THREAD);
     let mut lower = Bound::Unbounded;
     let mut found = Vec::new();

@@ -14,7 +14,7 @@ use super::sweep_queue::{DeadCollection, SweepQueue};
 use super::views::CollectionViews;
 use super::{NameGroups, ScoreIndex};
 use crate::index::IndexKind;
-use crate::index::RowIndex;
+use crate::index::StoreIndex;
 use crate::snapshot::StoreSnapshots;
 
 /// Bytes of the collection's id before each of its members.
@@ -29,7 +29,7 @@ const COLLECTION: usize = (size_of::<SharedCollection>() + 3 * size_of::<usize>(
 /// The members of all collections of a store.
 #[derive(Debug)]
 pub(crate) struct MemberIndex {
-    pub(crate) index: RowIndex,
+    pub(crate) index: StoreIndex,
     /// The snapshots of the store.
     pub(crate) snapshots: Arc<StoreSnapshots>,
     pub(crate) rows: RowAllocator,
@@ -141,7 +141,7 @@ impl MemberIndex {
     pub(crate) fn new(kind: IndexKind, snapshots: Arc<StoreSnapshots>, rows: RowAllocator) -> Arc<Self> {
         let kind = if kind.key_bytes_max() < KEY_BYTES_MAX { IndexKind::default() } else { kind };
         Arc::new(Self {
-            index: RowIndex::new(kind),
+            index: StoreIndex::new(kind),
             snapshots,
             rows,
             next_id: AtomicU64::new(1),

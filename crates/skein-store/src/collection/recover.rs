@@ -10,7 +10,7 @@ use skein_sync::locks::{alone, lock, shared};
 
 use super::members::{MemberIndex, score_of, weight};
 use super::{Collection, ID, ScoreIndex, SharedCollection};
-use crate::index::{RowIndex, ranges};
+use crate::index::{StoreIndex, ranges};
 use crate::stripes::Stripes;
 use crate::{Result, RowRef, ScanDirection};
 
@@ -20,7 +20,7 @@ type CollectionsById = HashMap<u64, Arc<SharedCollection>>;
 /// Builds all score indexes, queues members without a collection for the sweeper, and removes main
 /// rows without members.
 pub(crate) fn rebuild(
-    index: &RowIndex,
+    index: &StoreIndex,
     members: &MemberIndex,
     stripes: &Stripes,
     threads: usize,
@@ -125,7 +125,7 @@ fn build_range(members: &MemberIndex, found: &CollectionsById, bounds: (Bound<&[
 
 /// Removes main rows of collections without members. This writes no record: the next recovery finds
 /// the same, unless the key was written.
-fn remove_empty(index: &RowIndex, stripes: &Stripes) -> Result<()> {
+fn remove_empty(index: &StoreIndex, stripes: &Stripes) -> Result<()> {
     let empty = Mutex::new(Vec::new());
     index.scan((Bound::Unbounded, Bound::Unbounded), ScanDirection::Forward, |key, row| {
         if row.collection().is_some_and(|collection: &Collection| shared(collection.state()).len() == 0) {

@@ -22,11 +22,11 @@ use std::ops::{Bound, ControlFlow};
 use std::sync::{Arc, Mutex};
 
 use skein_index::memory::CachePadded;
-use skein_index::{Guard, Inline, Masstree, MemoryUsage, OrderedIndex, ScanDirection, walk};
+use skein_index::{Inline, LocalGuard, Masstree, MemoryUsage, OrderedIndex, ScanDirection, walk};
 use skein_model::{KeyspaceChange, KeyspaceTotals, RowRef, StoredKeyspace};
 use skein_sync::locks::lock;
 
-use crate::index::RowIndex;
+use crate::index::StoreIndex;
 
 const TIME: usize = size_of::<u64>();
 
@@ -102,7 +102,13 @@ impl ExpiryIndex {
 
     /// Updates the index to the present row of `key`, after a row that expired at `replaced` was
     /// replaced or removed, or an expiring row was put.
-    pub(crate) fn refresh(&self, index: &RowIndex, key: &[u8], replaced: Option<u64>, guard: &impl Guard) {
+    pub(crate) fn refresh(
+        &self,
+        index: &StoreIndex,
+        key: &[u8],
+        replaced: Option<u64>,
+        guard: &LocalGuard<'_>,
+    ) {
         let mut sum = lock(self.sum_of(key));
         let present = index.get(key, guard).and_then(RowRef::expires_at);
         let own = self.entries.collector().enter();
@@ -145,7 +151,7 @@ impl ExpiryIndex {
     }
 
     /// Adds an entry. Returns whether it was absent.
-    fn add(&self, at: u64, key: &[u8], own: &impl Guard) -> bool {
+    fn add(&self, at: u64, key: &[u8], own: &LocalGuard<'_>) -> bool {
         match self.entries.insert_if_absent(&entry(at, key), Inline(0), own) {
             Ok(before) => before.is_none(),
             // Keys that are too long cannot expire, and nothing else is refused. An expired key

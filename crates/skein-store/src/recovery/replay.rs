@@ -7,12 +7,12 @@
 use std::sync::Mutex;
 
 use skein_index::memory::CachePadded;
-use skein_index::{ComputeAction, Guard};
+use skein_index::{ComputeAction, LocalGuard};
 use skein_model::{Row, RowRef};
 use skein_sync::locks::{into_inner, lock};
 
 use super::pending_deltas::PendingDeltas;
-use crate::index::RowIndex;
+use crate::index::StoreIndex;
 use crate::record::{NO_MEMBER, RecordEffect, RowDelta, StoreRecord, row_of_tables};
 use crate::store_keys::{Loader, LoaderGuards};
 
@@ -146,11 +146,11 @@ impl<'s> Replay<'s> {
 
     /// Puts a row unless the key has this version or a greater one. Returns whether it was put.
     fn put_if_newer(
-        index: &RowIndex,
+        index: &StoreIndex,
         key: &[u8],
         version: u64,
         mut row: Row,
-        guard: &impl Guard,
+        guard: &LocalGuard<'_>,
     ) -> Result<bool, String> {
         let put = index.compute(
             key,
@@ -173,7 +173,7 @@ impl<'s> Replay<'s> {
         key: &[u8],
         version: u64,
         delta: RowDelta<'_>,
-        guard: &impl Guard,
+        guard: &LocalGuard<'_>,
     ) -> Result<(), String> {
         let mut waits = false;
         loop {
@@ -196,7 +196,7 @@ impl<'s> Replay<'s> {
     }
 
     /// Applies the changes that waited for `version` of `key`, one after the other.
-    fn apply_pending(&self, key: &[u8], mut version: u64, guard: &impl Guard) -> Result<(), String> {
+    fn apply_pending(&self, key: &[u8], mut version: u64, guard: &LocalGuard<'_>) -> Result<(), String> {
         while let Some(delta) = self.pending.take(key, version) {
             version += 1;
             let Some(base) =
@@ -256,9 +256,9 @@ impl<'s> Replay<'s> {
 
 /// Looks up the keys of the records, only to fill the cache. It reads the versions, because
 /// applying the records reads the same cache line.
-fn fetch(index: &RowIndex, records: &[&StoreRecord<'_>], guard: &impl Guard) {
+fn fetch(index: &StoreIndex, records: &[&StoreRecord<'_>], guard: &LocalGuard<'_>) {
     let keys: Vec<&[u8]> = records.iter().map(|record| record.key).collect();
-    index.get_many(&keys, guard, |_, row| {
+    index.look_up(&keys, guard, &mut |_, row| {
         std::hint::black_box(row.map(RowRef::version));
     });
 }

@@ -92,11 +92,11 @@ impl Writer<'_> {
         changed: &MemberChanges<Vec<u8>>,
     ) {
         state.cleared = false;
-        let _ = self.run_change(collection, state, |mut members| {
+        let _ = self.run_change(collection, state, &mut |mut members| {
             for entry in changed.entries.iter().rev() {
                 members.put_back(changed.name(entry), entry.before.as_deref());
             }
-            Ok::<_, Error>(())
+            true
         });
     }
 

@@ -27,6 +27,25 @@ use crate::{Error, Result};
 /// until then.
 const EXPECTED_MAX: usize = 512;
 
+/// Changes the members of a collection, and returns whether they are to stay so. It is called at
+/// most once.
+pub(super) type CollectionChange<'c> = &'c mut dyn FnMut(MemberWriter<'_>) -> bool;
+
+/// Calls `run` with `change` as a trait object: so the code around a change is compiled once, and
+/// not for each kind of change. Returns the answers of both. That of `change` is `None` if `run`
+/// did not call it, and its error goes behind one of `run`.
+fn answer_of<R, E: From<Error>, D>(
+    change: impl FnOnce(MemberWriter<'_>) -> std::result::Result<R, E>,
+    run: impl FnOnce(CollectionChange<'_>) -> Result<D>,
+) -> std::result::Result<(Option<R>, D), E> {
+    let (mut change, mut answer) = (Some(change), None);
+    let done = run(&mut |members| {
+        answer = change.take().map(|change| change(members));
+        matches!(answer, Some(Ok(_)))
+    })?;
+    Ok((answer.transpose()?, done))
+}
+
 impl<'s> Writer<'s> {
     /// Begins a group while snapshots are live, so that they show a change of a collection whole or
     /// not at all. The caller must not hold the lock of a collection.
@@ -35,14 +54,15 @@ impl<'s> Writer<'s> {
         self.operation.as_ref().filter(|_| alone).map(LogOperation::group)
     }
 
-    /// Calls `change` with a collection and holds its lock meanwhile. Also returns the changes that
-    /// may have to be undone: after an error, and within a group.
-    pub(super) fn run_change<R, E: From<Error>>(
+    /// Calls `change` with a collection and holds its lock meanwhile. Returns whether the change is
+    /// to stay. Also returns the changes that may have to be undone: after an error or a refusal,
+    /// and within a group.
+    pub(super) fn run_change(
         &mut self,
         collection: &Collection,
         state: &mut CollectionState,
-        change: impl FnOnce(MemberWriter<'_>) -> std::result::Result<R, E>,
-    ) -> (std::result::Result<R, E>, Option<MemberChanges<Vec<u8>>>) {
+        change: CollectionChange<'_>,
+    ) -> (Result<bool>, Option<MemberChanges<Vec<u8>>>) {
         let over_budget = self.over_budget.as_ref().filter(|_| self.journal.is_none());
         let (index_bytes, changes, epoch) = (state.index_bytes(), state.changes, self.core.commit.epoch());
         let (guard, mut changed) = (collection.members().enter(), MemberChanges::default());
@@ -60,19 +80,17 @@ impl<'s> Writer<'s> {
             viewed: collection.is_viewed(),
             keeps: self.keeps,
         };
-        let answer = change(members.reborrow()).and_then(|answer| {
-            members.remove_leaving()?;
-            Ok(answer)
-        });
+        let stays = change(members.reborrow());
+        let made = if stays { members.remove_leaving().map(|()| true) } else { Ok(false) };
         members.keep_leaving();
         collection.members().account(index_bytes, state.index_bytes());
         if state.changes != changes {
             self.note_epoch(epoch);
         }
-        let may_be_undone = answer.is_err() || self.journal.is_some();
+        let may_be_undone = !matches!(made, Ok(true)) || self.journal.is_some();
         // SAFETY: the rows were replaced under this guard, which is still held.
         let changed = may_be_undone.then(|| unsafe { changed.into_owned() });
-        (answer, changed)
+        (made, changed)
     }
 
     /// Changes the collection that was found at `key`, and removes the key with its last member.
@@ -84,15 +102,26 @@ impl<'s> Writer<'s> {
         collection: &Arc<SharedCollection>,
         change: impl FnOnce(MemberWriter<'_>) -> std::result::Result<R, E>,
     ) -> std::result::Result<Option<R>, E> {
+        Ok(answer_of(change, |change| self.change_found(key, collection, change))?.0)
+    }
+
+    /// As [`change_members`](Self::change_members). Does not call `change` if the collection is
+    /// dead.
+    fn change_found(
+        &mut self,
+        key: &[u8],
+        collection: &Arc<SharedCollection>,
+        change: CollectionChange<'_>,
+    ) -> Result<()> {
         let _group = self.snapshot_group();
         let mut state = alone(collection.state());
         if state.dead {
-            return Ok(None);
+            return Ok(());
         }
-        let (answer, changed) = self.run_change(collection, &mut state, change);
-        match (&answer, changed, &mut self.journal) {
+        let (made, changed) = self.run_change(collection, &mut state, change);
+        match (&made, changed, &mut self.journal) {
             (_, Some(changed), Some(journal)) => journal.changed_members(collection, changed),
-            (Err(_), Some(changed), None) => self.undo_change(collection, &mut state, &changed),
+            (Ok(false) | Err(_), Some(changed), None) => self.undo_change(collection, &mut state, &changed),
             _ => {}
         }
         if state.len() == 0 || std::mem::take(&mut state.cleared) {
@@ -104,7 +133,7 @@ impl<'s> Writer<'s> {
             })?;
             collection.mark_dead(&mut state);
         }
-        answer.map(Some)
+        made.map(drop)
     }
 
     /// Makes a collection with the members that `change` puts, and puts a main row for it until
@@ -121,17 +150,32 @@ impl<'s> Writer<'s> {
         expires: Option<u64>,
         change: impl FnOnce(MemberWriter<'_>) -> std::result::Result<R, E>,
     ) -> std::result::Result<Option<(R, u64)>, E> {
+        let (answer, version) =
+            answer_of(change, |change| self.make_and_publish(key, kind, base, expires, change))?;
+        Ok(answer.zip(version))
+    }
+
+    /// As [`make_members`](Self::make_members). Returns the version of the main row; `None` also if
+    /// `change` refuses.
+    fn make_and_publish(
+        &mut self,
+        key: &[u8],
+        kind: CollectionKind,
+        base: Option<u64>,
+        expires: Option<u64>,
+        change: CollectionChange<'_>,
+    ) -> Result<Option<u64>> {
         StoreCore::check_expiry(key, expires)?;
         self.core.check_sizes(key, 0)?;
         let _group = self.snapshot_group();
         let collection = self.core.keys.members.make(kind);
         let mut state = alone(collection.state());
         let mark = self.records.mark();
-        let (answer, _) = self.run_change(&collection, &mut state, change);
+        let (made, _) = self.run_change(&collection, &mut state, change);
         let empty = state.len() == 0 || std::mem::take(&mut state.cleared);
-        let published = match &answer {
-            Ok(_) if !empty => self.publish(key, &collection, base, expires),
-            _ => Ok(None),
+        let published = match made {
+            Ok(true) if !empty => self.publish(key, &collection, base, expires),
+            other => other.map(|_| None),
         };
         let refused = match published {
             Ok(Some((version, gone))) => {
@@ -139,19 +183,16 @@ impl<'s> Writer<'s> {
                 // `collection`).
                 drop(state);
                 self.note_replaced(gone, version, false);
-                return answer.map(|answer| Some((answer, version)));
+                return Ok(Some(version));
             }
-            Ok(None) => None,
-            Err(error) => Some(error),
+            Ok(None) => Ok(()),
+            Err(error) => Err(error),
         };
         self.records.take_back(mark);
         collection.mark_dead(&mut state);
-        if let Some(error) = refused {
-            return Err(error.into());
-        }
-        // If there were no members, or `change` failed, that is the answer. Otherwise another
-        // writer has changed the key.
-        if empty || answer.is_err() { answer.map(|answer| Some((answer, 0))) } else { Ok(None) }
+        // Without members there is no row. Otherwise `change` refused, or another writer has changed
+        // the key.
+        refused.map(|()| empty.then_some(0))
     }
 
     /// Puts the main row of a new collection if the key still has version `base`. Returns the
@@ -328,7 +369,7 @@ impl<'w> MemberWriter<'w> {
         let mut start = 0;
         let keys: Vec<&[u8]> =
             ends.into_iter().map(|end| &bytes[std::mem::replace(&mut start, end)..end]).collect();
-        self.collection.members().index.get_many(&keys, self.guard, |_, row| {
+        self.collection.members().index.look_up(&keys, self.guard, &mut |_, row| {
             std::hint::black_box(row.map(RowRef::version));
         });
         // The scores of a sorted set are not known here.

@@ -376,7 +376,7 @@ impl Session {
         // All keys must be judged by the same time.
         let time = if core.keys.rows.any_expiring() { self.time().fixed() } else { self.time() };
         core.keys.stripes.consistent(keys.iter().copied(), || {
-            core.keys.index.get_many(keys, &guard, |i, row| rows[i] = row);
+            core.keys.index.look_up(keys, &guard, &mut |i, row| rows[i] = row);
         });
         for (i, row) in rows.into_iter().enumerate() {
             found(i, time.live(row));

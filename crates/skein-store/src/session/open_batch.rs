@@ -96,7 +96,7 @@ impl<'s> OpenBatch<'s> {
     pub fn get_many(&self, keys: &[&[u8]], mut found: impl FnMut(usize, Option<RowRef<'_>>)) {
         let time = self.writer.time();
         let mut rows = vec![None; keys.len()];
-        self.writer.core.keys.index.get_many(keys, &self.writer.guard, |i, row| rows[i] = row);
+        self.writer.core.keys.index.look_up(keys, &self.writer.guard, &mut |i, row| rows[i] = row);
         for (i, row) in rows.into_iter().enumerate() {
             let row = time.live(row);
             self.writer.core.keys.used(row);

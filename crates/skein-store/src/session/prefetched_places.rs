@@ -99,11 +99,11 @@ impl PrefetchedPlaces {
 #[cfg(all(test, not(skein_loom)))]
 mod tests {
     use super::*;
-    use crate::index::{IndexKind, RowIndex};
+    use crate::index::{IndexKind, StoreIndex};
 
     #[test]
     fn writes_find_their_places_in_the_order_of_the_batch() {
-        let index = RowIndex::new(IndexKind::Masstree);
+        let index = StoreIndex::new(IndexKind::Masstree);
         let guard = index.collector().enter();
         let long = [b'x'; KEY_BYTES_MAX + 1];
         let keys: [&[u8]; 6] = [b"a", b"b", b"a", &long, b"", b"c"];

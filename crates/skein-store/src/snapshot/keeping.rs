@@ -5,21 +5,20 @@
 //!                                                      └─ no: drop the kept row, start again
 //! ```
 
-use skein_index::{ComputeAction, Computed, Guard, IndexError};
+use skein_index::{ComputeAction, Computed, IndexError, LocalGuard};
 use skein_log::Log;
 use skein_model::{Row, RowRef};
 
 use super::kept_rows::{KeptRows, PendingRow};
 use crate::collection::MemberIndex;
-use crate::index::IndexPlace;
-use crate::index::RowIndex;
+use crate::index::{IndexPlace, StoreIndex};
 
 /// Keeps the replaced rows of one of the indexes of a store.
 #[derive(Clone, Copy)]
 pub(crate) struct RowKeeper<'s> {
     log: &'s Log,
     members: &'s MemberIndex,
-    index: &'s RowIndex,
+    index: &'s StoreIndex,
     kept: &'s KeptRows,
 }
 
@@ -34,7 +33,7 @@ struct KeepAttempt<'s, 'g> {
 }
 
 impl<'s> RowKeeper<'s> {
-    pub(crate) fn main(index: &'s RowIndex, members: &'s MemberIndex, log: &'s Log) -> Self {
+    pub(crate) fn main(index: &'s StoreIndex, members: &'s MemberIndex, log: &'s Log) -> Self {
         Self { log, members, index, kept: &members.snapshots.rows }
     }
 
@@ -44,7 +43,7 @@ impl<'s> RowKeeper<'s> {
 
     /// Keeps the present row of a key, as pending, if a live snapshot needs it.
     #[cold]
-    fn attempt<'g>(self, key: &[u8], guard: &'g impl Guard) -> KeepAttempt<'s, 'g>
+    fn attempt<'g>(self, key: &[u8], guard: &'g LocalGuard<'_>) -> KeepAttempt<'s, 'g>
     where
         's: 'g,
     {
@@ -87,19 +86,19 @@ impl KeepAttempt<'_, '_> {
     }
 }
 
-/// Changes a key as [`RowIndex::compute_at`] does. With a keeper, it keeps the replaced row for
+/// Changes a key as [`StoreIndex::compute_at`] does. With a keeper, it keeps the replaced row for
 /// the live snapshots. `change` is called at most once.
 ///
 /// # Safety
-/// As for [`RowIndex::compute_at`].
+/// As for [`StoreIndex::compute_at`].
 #[inline]
 pub(crate) unsafe fn compute_at<'g>(
-    index: &'g RowIndex,
+    index: &'g StoreIndex,
     keeper: Option<RowKeeper<'g>>,
     key: &[u8],
     mut place: Option<IndexPlace>,
     change: impl FnOnce(Option<RowRef<'_>>) -> ComputeAction<Row>,
-    guard: &'g impl Guard,
+    guard: &'g LocalGuard<'_>,
 ) -> Result<Computed<'g, Row>, IndexError> {
     let mut change = Some(change);
     loop {

@@ -60,8 +60,7 @@ use live::{LiveSnapshots, SnapshotNumbers};
 use skein_log::Log;
 
 use crate::collection::MemberIndex;
-use crate::index::KeyBounds;
-use crate::index::RowIndex;
+use crate::index::{KeyBounds, StoreIndex};
 use crate::options::StoreLimits;
 use crate::{Error, Result, ScanDirection};
 
@@ -237,13 +236,13 @@ impl StoreSnapshots {
 /// One of the indexes of a store with its kept rows, as a snapshot sees them.
 #[derive(Clone, Copy)]
 pub(crate) struct IndexAtMoment<'i> {
-    index: &'i RowIndex,
+    index: &'i StoreIndex,
     kept: &'i KeptRows,
     moment: u64,
 }
 
 impl<'i> IndexAtMoment<'i> {
-    pub(crate) fn main(index: &'i RowIndex, snapshots: &'i StoreSnapshots, moment: u64) -> Self {
+    pub(crate) fn main(index: &'i StoreIndex, snapshots: &'i StoreSnapshots, moment: u64) -> Self {
         Self { index, kept: &snapshots.rows, moment }
     }
 

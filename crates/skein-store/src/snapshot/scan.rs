@@ -16,7 +16,7 @@
 
 use std::ops::{Bound, ControlFlow};
 
-use skein_model::{Row, RowRef};
+use skein_model::RowRef;
 
 use super::IndexAtMoment;
 use super::kept_rows::{KeptRange, direction_cmp};
@@ -55,7 +55,7 @@ pub(super) fn scan(
 
 /// Shows the rows of one part of the range.
 fn merge(
-    chunk: &IndexChunk<'_, Row>,
+    chunk: &IndexChunk<'_>,
     kept: &KeptRange,
     direction: ScanDirection,
     each: &mut impl FnMut(&[u8], RowRef<'_>) -> ControlFlow<()>,

@@ -6,7 +6,7 @@ use skein_index::{Guard as _, LocalGuard};
 use skein_log::OpenProgress;
 
 use super::StoreKeys;
-use crate::index::RowIndex;
+use crate::index::StoreIndex;
 
 /// The keys that several threads fill, and the progress that they report.
 pub(crate) struct Loader<'k> {
@@ -29,7 +29,7 @@ impl<'k> Loader<'k> {
     }
 
     /// Returns the index to which a row belongs: the main index, or the member index.
-    pub(crate) fn index(&self, member: bool) -> &'k RowIndex {
+    pub(crate) fn index(&self, member: bool) -> &'k StoreIndex {
         if member { &self.keys.members.index } else { &self.keys.index }
     }
 }

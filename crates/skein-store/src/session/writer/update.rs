@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use skein_index::{ComputeAction, Guard};
+use skein_index::{ComputeAction, LocalGuard};
 use skein_log::LogOperation;
 use skein_model::{CollectionKind, ListEnd, MemberWrites, RowAllocator, RowLimits, RowRef};
 
@@ -23,6 +23,10 @@ use crate::session::undo_journal::ReplacedRow;
 use crate::session::whole_rows::rename_row;
 use crate::store_core::StoreCore;
 use crate::{Error, Result};
+
+/// Decides the change of a row that was read. Returns `None` if it fails.
+type RowDecider<'d> =
+    &'d mut dyn FnMut(Option<RowRef<'_>>, &RowAllocator, &mut Recorder<'_>) -> Option<RowChange>;
 
 /// The collections of the old and the new row of an exchange; both `None` if they are the same.
 struct CollectionHandover {
@@ -150,6 +154,18 @@ impl RowWriter for Writer<'_> {
             &mut Recorder<'_>,
         ) -> std::result::Result<RowChange, E>,
     ) -> std::result::Result<RowUpdate, E> {
+        let mut refused = None;
+        let updated = self.update_by(key, &mut |row, rows, recorder| {
+            decide(row, rows, recorder).map_err(|error| refused = Some(error)).ok()
+        });
+        refused.map_or_else(|| updated.map_err(E::from), Err)
+    }
+}
+
+impl Writer<'_> {
+    /// As [`update_recorded`](RowWriter::update_recorded). The decision is a trait object, so that
+    /// this is compiled once. If it returns `None`, the key stays as it is.
+    fn update_by(&mut self, key: &[u8], decide: RowDecider<'_>) -> Result<RowUpdate> {
         self.begin_write()?;
         StoreCore::check_key(key)?;
         let (rows, time) = (&self.core.keys.rows, self.time());
@@ -157,7 +173,7 @@ impl RowWriter for Writer<'_> {
         // The place belongs to the main index and to an equal key, and was found under this guard
         // (invariants 1 and 2 of `prefetched_places`).
         loop {
-            let mut decided = Ok(RowChange::Keep);
+            let mut decided = None;
             // SAFETY: see above.
             let seen = unsafe { self.core.keys.index.get_at(key, place, &self.guard) };
             let live = time.live(seen);
@@ -171,31 +187,27 @@ impl RowWriter for Writer<'_> {
             let unchanged = RowUpdate { existed, changed: false, version };
             let (mut expires, replaced) = (None, seen.and_then(RowRef::expires_at));
             let change = match decided {
-                Ok(RowChange::Put(row)) => match self.admit_row(key, seen, &row, start) {
+                Some(RowChange::Put(row)) => match self.admit_row(key, seen, &row, start) {
                     Ok(()) => {
                         expires = row.as_ref().expires_at();
                         RowChange::Put(row)
                     }
                     Err(error) => {
                         self.records.cancel(start);
-                        return Err(error.into());
+                        return Err(error);
                     }
                 },
-                Ok(RowChange::Remove) if live.is_some() => RowChange::Remove,
-                Ok(RowChange::Keep | RowChange::Expire(_) | RowChange::Remove) => {
+                Some(RowChange::Remove) if live.is_some() => RowChange::Remove,
+                Some(RowChange::Keep | RowChange::Expire(_) | RowChange::Remove) | None => {
                     self.records.cancel(start);
                     return Ok(unchanged);
-                }
-                Err(error) => {
-                    self.records.cancel(start);
-                    return Err(error);
                 }
             };
             let handover = match CollectionHandover::begin(self, seen, &change) {
                 Ok(handover) => handover,
                 Err(error) => {
                     self.records.cancel(start);
-                    return Err(error.into());
+                    return Err(error);
                 }
             };
             let removed = matches!(change, RowChange::Remove);
@@ -220,7 +232,7 @@ impl RowWriter for Writer<'_> {
                 Err(error) => {
                     handover.give_up();
                     self.records.cancel(start);
-                    return Err(error.into());
+                    return Err(error);
                 }
             }
         }
@@ -246,7 +258,7 @@ pub(in crate::session) unsafe fn exchange(
     place: Option<IndexPlace>,
     seen: Option<RowRef<'_>>,
     change: RowChange,
-    guard: &impl Guard,
+    guard: &LocalGuard<'_>,
 ) -> Result<Option<Exchanged>> {
     let mut taken = None;
     let exchange = |current: Option<RowRef<'_>>| {
