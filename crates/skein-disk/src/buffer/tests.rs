@@ -59,6 +59,30 @@ fn set(page: &mut PageBytes, number: u64) {
     page.body_mut()[4_000..4_008].copy_from_slice(&number.to_le_bytes());
 }
 
+/// Publishes a page with this number.
+fn make(buffer: &BufferManager, to: u64) -> PageId {
+    let mut writer = buffer.write();
+    let id = writer.make(DiskPageKind::Records).unwrap();
+    set(writer.page_mut(id).unwrap(), to);
+    writer.publish().unwrap();
+    id
+}
+
+/// Gives all of these pages a number, by one write.
+fn change(buffer: &BufferManager, ids: &[PageId], to: u64) {
+    let mut writer = buffer.write();
+    for id in ids {
+        set(writer.page_mut(*id).unwrap(), to);
+    }
+    writer.publish().unwrap();
+}
+
+fn free(buffer: &BufferManager, id: PageId) {
+    let mut writer = buffer.write();
+    writer.free(id);
+    writer.publish().unwrap();
+}
+
 fn read(buffer: &BufferManager, id: PageId) -> crate::Result<u64> {
     buffer.read_with(|view| number(view.page(id)?).map_err(|what| WalkStop::Damaged(id, what)))
 }
@@ -102,13 +126,7 @@ proptest! {
         let (mut durable, mut sequence) = (model.clone(), 0);
         for step in steps {
             match step {
-                BufferStep::Make(to) => {
-                    let mut writer = buffer.write();
-                    let id = writer.make(DiskPageKind::Records).unwrap();
-                    set(writer.page_mut(id).unwrap(), to);
-                    writer.publish().unwrap();
-                    prop_assert_eq!(model.insert(id, to), None);
-                }
+                BufferStep::Make(to) => prop_assert_eq!(model.insert(make(&buffer, to), to), None),
                 BufferStep::Change(at, to) => {
                     let mut writer = buffer.write();
                     for at in at {
@@ -120,9 +138,7 @@ proptest! {
                 }
                 BufferStep::Free(at) => {
                     let Some(id) = pick(&model, at) else { continue };
-                    let mut writer = buffer.write();
-                    writer.free(id);
-                    writer.publish().unwrap();
+                    free(&buffer, id);
                     model.remove(&id);
                 }
                 BufferStep::GiveUp(at) => {
@@ -255,10 +271,7 @@ fn foreign_and_damaged_files_are_refused_unchanged() {
     let refused = |prepare: &dyn Fn(&SimStorage)| {
         let storage = SimStorage::new();
         let buffer = open(&storage, 16).unwrap();
-        let mut writer = buffer.write();
-        let id = writer.make(DiskPageKind::Records).unwrap();
-        set(writer.page_mut(id).unwrap(), 5);
-        writer.publish().unwrap();
+        let id = make(&buffer, 5);
         checkpoint(&buffer, 1).unwrap();
         drop(buffer);
         prepare(&storage);

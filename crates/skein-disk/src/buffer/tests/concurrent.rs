@@ -12,23 +12,7 @@ use crate::page::PagePlace;
 
 /// Publishes `count` pages, each with its number.
 fn pages(buffer: &BufferManager, count: u64) -> Vec<PageId> {
-    let publish = |to| {
-        let mut writer = buffer.write();
-        let id = writer.make(DiskPageKind::Records).unwrap();
-        set(writer.page_mut(id).unwrap(), to);
-        writer.publish().unwrap();
-        id
-    };
-    (0..count).map(publish).collect()
-}
-
-/// Gives all of these pages a number, by one write.
-fn set_all(buffer: &BufferManager, ids: &[PageId], to: u64) {
-    let mut writer = buffer.write();
-    for id in ids {
-        set(writer.page_mut(*id).unwrap(), to);
-    }
-    writer.publish().unwrap();
+    (0..count).map(|to| make(buffer, to)).collect()
 }
 
 fn refer(buffer: &BufferManager, id: PageId) -> Option<PageReference<'_>> {
@@ -191,7 +175,7 @@ fn old_places_are_kept_until_the_checkpoint_has_ended() {
     let ids = pages(&buffer, 12);
     checkpoint(&buffer, 1).unwrap();
     let old = lock(&buffer.durable).places.clone();
-    set_all(&buffer, &ids, 2);
+    change(&buffer, &ids, 2);
     // Between two operations there is time to look.
     storage.slow_down(Duration::from_millis(5));
     let are_kept = || {

@@ -59,20 +59,6 @@ fn steps() -> impl Strategy<Value = Vec<MomentStep>> {
     prop::collection::vec(step, 1..400)
 }
 
-fn change(buffer: &BufferManager, ids: &[PageId], to: u64) {
-    let mut writer = buffer.write();
-    for id in ids {
-        set(writer.page_mut(*id).unwrap(), to);
-    }
-    writer.publish().unwrap();
-}
-
-fn free(buffer: &BufferManager, id: PageId) {
-    let mut writer = buffer.write();
-    writer.free(id);
-    writer.publish().unwrap();
-}
-
 /// A checkpoint that fails at a write leaves all as it was. After a failed sync, no write could
 /// continue.
 fn fail_checkpoint(buffer: &BufferManager, sequence: u64) {
@@ -107,9 +93,7 @@ proptest! {
         let mut snapshots: Vec<(MomentKey, PageModel)> = Vec::new();
         for step in steps {
             match step {
-                MomentStep::Make(to) => {
-                    model.insert(pages(&buffer, 1, to)[0], to);
-                }
+                MomentStep::Make(to) => _ = model.insert(make(&buffer, to), to),
                 MomentStep::Change(at, to) => {
                     let ids: Vec<_> = at.iter().filter_map(|at| pick(&model, *at)).collect();
                     change(&buffer, &ids, to);
@@ -177,14 +161,7 @@ proptest! {
 }
 
 fn pages(buffer: &BufferManager, count: usize, to: u64) -> Vec<PageId> {
-    let make = |_| {
-        let mut writer = buffer.write();
-        let id = writer.make(DiskPageKind::Records).unwrap();
-        set(writer.page_mut(id).unwrap(), to);
-        writer.publish().unwrap();
-        id
-    };
-    (0..count).map(make).collect()
+    (0..count).map(|_| make(buffer, to)).collect()
 }
 
 /// Writers keep the sum of all pages constant. Each snapshot must show this sum, and the same pages

@@ -195,16 +195,12 @@ fn readers_see_whole_large_writes_beside_checkpoints() {
 fn a_large_write_on_a_full_disk_changes_nothing() {
     let storage = SimStorage::new();
     let buffer = open(&storage, 16).unwrap();
-    let make = |writer: &mut PageWriter<'_>| writer.make(DiskPageKind::Records);
-    let mut writer = buffer.write();
-    let id = make(&mut writer).unwrap();
-    set(writer.page_mut(id).unwrap(), 1);
-    writer.publish().unwrap();
+    let id = make(&buffer, 1);
     checkpoint(&buffer, 1).unwrap();
     let mut writer = buffer.write();
     set(writer.page_mut(id).unwrap(), 2);
     storage.fail_at(storage.operations() + 1, SimError::NoSpace, true);
-    let failed = (0..100_000).find_map(|_| make(&mut writer).err());
+    let failed = (0..100_000).find_map(|_| writer.make(DiskPageKind::Records).err());
     assert!(matches!(failed, Some(crate::DiskError::Io { .. })), "{failed:?}");
     drop(writer);
     storage.no_faults();

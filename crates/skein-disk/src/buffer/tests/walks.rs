@@ -2,7 +2,7 @@
 
 use skein_log::storage::sim::SimStorage;
 
-use super::{checkpoint, number, open, set};
+use super::{change, checkpoint, number, open, set};
 use crate::buffer::{BufferManager, WalkStop};
 use crate::page::{DiskPageKind, PageId};
 
@@ -22,12 +22,6 @@ fn cold(storage: &SimStorage) -> (BufferManager, Vec<PageId>) {
     (open(storage, 16).unwrap(), ids)
 }
 
-fn change(buffer: &BufferManager, id: PageId, to: u64) {
-    let mut writer = buffer.write();
-    set(writer.page_mut(id).unwrap(), to);
-    writer.publish().unwrap();
-}
-
 /// A walk goes on after it has loaded a page, and a restart finds the pages that were loaded
 /// before, although the cache had no room for them.
 #[test]
@@ -44,7 +38,7 @@ fn a_walk_that_writes_restart_loads_each_page_once() {
             sum += number(pages.page(*id)?).map_err(|what| WalkStop::Damaged(*id, what))?;
             if written < WRITES && at == 15 * (written + 1) {
                 written += 1;
-                change(&buffer, ids[0], 1_000 * written);
+                change(&buffer, &ids[..1], 1_000 * written);
             }
         }
         Ok(sum)
@@ -69,7 +63,7 @@ fn a_long_walk_ends_although_a_write_is_published_during_each() {
         assert!(walks < 5_000, "the walk never ends");
         // At the end the reader keeps the writer away.
         if buffer.writing.try_lock().is_ok() {
-            change(&buffer, ids[walks % PAGES], walks as u64);
+            change(&buffer, &[ids[walks % PAGES]], walks as u64);
         }
         for id in &ids {
             number(pages.page(*id)?).map_err(|what| WalkStop::Damaged(*id, what))?;

@@ -2,12 +2,9 @@
 
 use std::ops::Bound;
 
-use skein_log::Durability;
-use skein_log::storage::Storage;
 use skein_log::storage::sim::SimStorage;
 
-use super::{DiskStore, FOLDER};
-use crate::store::DiskOptions;
+use super::{DiskStore, open_cached};
 use crate::trie::{ScanRequest, TrieShape, WalkDirection};
 
 /// Shapes with long paths: the path of a hash is short.
@@ -18,17 +15,6 @@ const DEEP: [TrieShape; 4] = [
     TrieShape::FixedClassical { n: 16 },
 ];
 const CACHE: usize = 16;
-
-fn open(storage: &SimStorage, shape: TrieShape, cache_pages: usize) -> DiskStore {
-    let options = DiskOptions {
-        shape,
-        durability: Durability::Buffered,
-        cache_pages,
-        checkpoint_bytes: 0,
-        ..DiskOptions::default()
-    };
-    DiskStore::open_on(storage.share(), FOLDER, options).unwrap()
-}
 
 fn is_fixed(shape: TrieShape) -> bool {
     matches!(shape, TrieShape::FixedLinked { .. } | TrieShape::FixedClassical { .. })
@@ -46,7 +32,7 @@ fn value(shape: TrieShape, len: usize) -> Vec<u8> {
 /// Returns a store in which each key is a prefix of the next, and the number of pages on the path
 /// of the last key.
 fn nested(storage: &SimStorage, shape: TrieShape) -> (DiskStore, u64) {
-    let store = open(storage, shape, 8_000);
+    let store = open_cached(storage, shape, 8_000);
     let step = if is_fixed(shape) { 50 } else { 1 };
     for len in (step..=longest(shape)).step_by(step) {
         store.set(&vec![b'a'; len], &value(shape, len)).unwrap();
@@ -54,7 +40,7 @@ fn nested(storage: &SimStorage, shape: TrieShape) -> (DiskStore, u64) {
     let depth = store.snapshot().unwrap().check().unwrap().page_depth as u64;
     store.close().unwrap();
     assert!(depth > CACHE as u64 * 3 / 2, "{shape:?}: the path has {depth} pages");
-    (open(storage, shape, CACHE), depth)
+    (open_cached(storage, shape, CACHE), depth)
 }
 
 /// Pages that were loaded, and all visits of pages.

@@ -3,27 +3,13 @@
 use std::ops::Bound;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use skein_log::Durability;
-use skein_log::storage::Storage;
 use skein_log::storage::sim::SimStorage;
 
-use super::{DiskStore, FOLDER, SHAPES};
-use crate::store::DiskOptions;
+use super::{DiskStore, SHAPES, open_cached};
 use crate::trie::{ScanRequest, TrieShape, WalkDirection};
 
 /// Bytes of a value in one page.
 const PIECE: usize = 4_076;
-
-fn open(storage: &SimStorage, shape: TrieShape, cache_pages: usize) -> DiskStore {
-    let options = DiskOptions {
-        shape,
-        durability: Durability::Buffered,
-        cache_pages,
-        checkpoint_bytes: 0,
-        ..DiskOptions::default()
-    };
-    DiskStore::open_on(storage.share(), FOLDER, options).unwrap()
-}
 
 fn key(number: usize) -> Vec<u8> {
     format!("long/{number}").into_bytes()
@@ -35,10 +21,10 @@ fn value(number: usize, pages: usize) -> Vec<u8> {
 
 /// Returns a store with `values` values of `pages` pages each, all in the file, and a small cache.
 fn cold(storage: &SimStorage, shape: TrieShape, values: usize, pages: usize) -> DiskStore {
-    let store = open(storage, shape, 8_000);
+    let store = open_cached(storage, shape, 8_000);
     (0..values).for_each(|number| _ = store.set(&key(number), &value(number, pages)).unwrap());
     store.close().unwrap();
-    open(storage, shape, 64)
+    open_cached(storage, shape, 64)
 }
 
 fn visits(store: &DiskStore) -> u64 {
@@ -137,7 +123,7 @@ impl Drop for LongValueTestEnd<'_> {
 fn changing_long_values_are_read_whole() {
     for shape in SHAPES {
         let storage = SimStorage::new();
-        let store = open(&storage, shape, 17);
+        let store = open_cached(&storage, shape, 17);
         let write = |number: usize| {
             let value = vec![number as u8; (1 + number % 9) * PIECE];
             store.set(&key(number % 3), &value).unwrap();

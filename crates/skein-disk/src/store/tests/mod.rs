@@ -51,6 +51,15 @@ fn open(storage: &SimStorage) -> Result<DiskStore> {
     open_as(storage, TrieShape::Linked, Durability::Sync)
 }
 
+/// Returns the options of a store with a cache of this many pages.
+fn cached_options(shape: TrieShape, cache_pages: usize) -> DiskOptions {
+    DiskOptions { cache_pages, segment_bytes: 1 << 20, ..open_options(shape, Durability::Buffered) }
+}
+
+fn open_cached(storage: &SimStorage, shape: TrieShape, cache_pages: usize) -> DiskStore {
+    DiskStore::open_on(storage.share(), FOLDER, cached_options(shape, cache_pages)).unwrap()
+}
+
 /// Incident: opening a store reported nothing before it was done, and only killing the process
 /// ended it. Consequence: nobody knew whether to wait. Fix: it counts the log's records, and after
 /// each it asks whether to continue. A cancelled opening loses nothing.

@@ -8,29 +8,13 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::path::Path;
 
-use skein_log::Durability;
 use skein_log::storage::Storage;
 use skein_log::storage::sim::SimStorage;
 
-use super::{FOLDER, SHAPES, StoreModel, key};
+use super::{FOLDER, SHAPES, StoreModel, cached_options as options, key, open_cached as open};
 use crate::store::{DiskOptions, DiskSnapshot, DiskStore, FILE};
 use crate::trie::{ScanEntries, ScanRequest, TrieShape, WalkDirection};
 use crate::{DiskError, PAGE, Result};
-
-fn options(shape: TrieShape, cache_pages: usize) -> DiskOptions {
-    DiskOptions {
-        shape,
-        durability: Durability::Buffered,
-        cache_pages,
-        checkpoint_bytes: 0,
-        segment_bytes: 1 << 20,
-        ..DiskOptions::default()
-    }
-}
-
-fn open(storage: &SimStorage, shape: TrieShape, cache_pages: usize) -> DiskStore {
-    DiskStore::open_on(storage.share(), FOLDER, options(shape, cache_pages)).unwrap()
-}
 
 /// Reads all entries in requests of a few keys each, in both directions if the trie has an order.
 fn contents(snapshot: &DiskSnapshot, is_ordered: bool) -> Result<StoreModel> {
