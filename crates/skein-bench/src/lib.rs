@@ -18,6 +18,8 @@
 //! `docs/benchmarks/` documents every field and how to repeat the recorded figures. Design:
 //! `docs/design/bench.md`.
 
+#![expect(clippy::cast_precision_loss, reason = "figures are quotients of counts far below 2^52")]
+
 pub mod counting;
 mod error;
 pub mod experiment;

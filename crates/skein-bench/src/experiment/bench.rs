@@ -196,7 +196,6 @@ fn check_memory(experiment: &Experiment, plan: &BenchPlan) -> Result<()> {
     if needed <= available {
         return Ok(());
     }
-    #[expect(clippy::cast_precision_loss, reason = "shown rounded")]
     let gib = |bytes: u64| bytes as f64 / f64::from(1 << 30);
     Err(Error::Input(format!(
         "the experiment needs about {:.1} GiB of memory at this size, but {:.1} GiB are available; {}",

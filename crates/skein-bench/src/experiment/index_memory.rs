@@ -48,20 +48,17 @@ impl IndexScales {
     }
 
     /// Returns all live bytes.
-    #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
     pub fn bytes(&self) -> f64 {
         let own: usize = self.index.own_bytes().iter().map(|(_, bytes)| bytes).sum();
         (self.allocated + own.cast_signed()) as f64
     }
 
     /// Returns the live bytes per key.
-    #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
     pub fn total(&self) -> f64 {
         self.bytes() / self.keys as f64
     }
 
     /// Returns the live bytes per key, without those of keys and values.
-    #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
     pub fn overhead(&self) -> f64 {
         (self.bytes() - self.payload as f64) / self.keys as f64
     }
@@ -71,7 +68,6 @@ impl IndexScales {
     ///
     /// # Errors
     /// If the index finds itself damaged.
-    #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
     pub fn parts(&mut self) -> Result<Vec<(&'static str, f64)>> {
         let own = self.index.parts().map_err(Error::Failed)?;
         if own.is_empty() {
@@ -148,7 +144,6 @@ mod tests {
     // Tests run in parallel and share the counted allocators, so the totals mean nothing here. The
     // sum of the parts still does.
     #[test]
-    #[expect(clippy::cast_precision_loss, reason = "a few thousand")]
     fn the_parts_of_our_indexes_add_up() {
         let sets = ["url", "rand-8"].map(|name| keyset::make(name, 2_000, 0, 1).expect("a good name"));
         for entry in index::all().into_iter().filter(|entry| entry.ours()) {

@@ -13,7 +13,6 @@ pub fn histogram() -> Histogram<u64> {
 }
 
 /// Returns one quantile, in units of `unit_ns` nanoseconds.
-#[expect(clippy::cast_precision_loss, reason = "nanoseconds of a minute at most")]
 pub fn quantile(latency: &Histogram<u64>, quantile: f64, unit_ns: f64) -> f64 {
     latency.value_at_quantile(quantile) as f64 / unit_ns
 }

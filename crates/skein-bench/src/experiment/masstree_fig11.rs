@@ -134,7 +134,6 @@ fn requests(
 }
 
 /// Returns the rate: all requests divided by the time of the slowest core.
-#[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
 fn rate(contender: &str, outcomes: &[LoopOutcome]) -> Result<f64> {
     let wrong: usize = outcomes.iter().map(|outcome| outcome.wrong).sum();
     Error::check_answers(contender, "get", wrong)?;

@@ -17,7 +17,6 @@ fn fig9_grid(plan: &BenchPlan) -> Grid<'static> {
         keys: format!("prefixed({prefix})"),
         count,
         absent: 0,
-        #[expect(clippy::cast_precision_loss, reason = "some tens of bytes")]
         at: Some(AxisPoint::number("key bytes", (prefix + 8) as f64)),
     };
     let grid = Grid::new(PREFIXES.map(point).into(), &[GET], Participants::Ordered);

@@ -82,7 +82,6 @@ fn run(bench: &mut Bench) -> Result<()> {
     Ok(())
 }
 
-#[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
 fn payload(keys: &PackedKeys) -> f64 {
     keys.byte_len() as f64 / keys.len() as f64 + size_of::<u64>() as f64
 }
@@ -99,7 +98,6 @@ fn weigh(
     weigh_parts(bench, set, entry, &mut scales)?;
     drop(scales);
     let added = in_own_process(entry, keys)?;
-    #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
     let each = |bytes: u64| bytes as f64 / keys.len() as f64;
     bench.add(per_key(RESIDENT), entry.name, at, each(added.bytes))?;
     bench.add(per_key(PEAK), entry.name, at, each(added.peak_bytes))
@@ -141,7 +139,6 @@ pub fn over_doubling(keys: &PackedKeys, entry: &RegisteredIndex) -> Vec<HeldByte
 /// unknown, users must expect any of them.
 pub fn least_mean_most(held: &[HeldBytes], figure: fn(&HeldBytes) -> f64) -> [f64; 3] {
     let figures = || held.iter().map(figure);
-    #[expect(clippy::cast_precision_loss, reason = "a few sizes")]
     let mean = figures().sum::<f64>() / held.len() as f64;
     [figures().fold(f64::INFINITY, f64::min), mean, figures().fold(0.0, f64::max)]
 }
@@ -165,7 +162,6 @@ fn grow(bench: &mut Bench, keys: &PackedKeys, entries: &[&'static RegisteredInde
         bench.step(&format!("growth, {}", entry.name));
         let sizes = over_doubling(keys, entry);
         for held in &sizes {
-            #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
             let at = AxisPoint::number("keys", held.keys as f64);
             bench.add(per_key(GROWING), entry.name, Some(&at), held.overhead)?;
         }

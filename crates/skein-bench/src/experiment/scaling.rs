@@ -56,7 +56,6 @@ impl Scaling {
             keys: plan.sets_or(&[self.keys]).swap_remove(0),
             count: plan.keys_or(self.counts),
             absent: 0,
-            #[expect(clippy::cast_precision_loss, reason = "a few threads")]
             at: Some(AxisPoint::number("threads", threads as f64)),
         }
     }
@@ -148,7 +147,6 @@ fn processes_with(
         #[expect(clippy::cast_sign_loss, reason = "a count")]
         let wrong = sum(1) as usize;
         Error::check_answers(&name, measure, wrong)?;
-        #[expect(clippy::cast_precision_loss, reason = "a few processes")]
         let rate = sum(0) / of_all.len() as f64;
         bench.add(MeasureSpec::more(measure, PER_THREAD), &name, point.at.as_ref(), rate)?;
     }
@@ -156,7 +154,6 @@ fn processes_with(
 }
 
 /// Returns a process's figures: its rate, and its number of wrong answers.
-#[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
 fn figures(outcome: &LoopOutcome) -> [f64; 2] {
     [outcome.mops(), outcome.wrong as f64]
 }

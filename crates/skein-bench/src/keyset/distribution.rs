@@ -22,11 +22,7 @@ pub struct Zipf {
 
 impl Zipf {
     /// Returns the distribution over `items` ranks, at least one; `theta` must be 0 (uniform) or
-    /// more.
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "past 2^52 items the rounding is below the probability of the ends"
-    )]
+    /// more. Past 2^52 items the rounding is below the probability of the ends.
     pub fn new(items: u64, theta: f64) -> Self {
         Self {
             items,
@@ -43,11 +39,7 @@ impl Zipf {
     }
 
     /// Draws a rank, from 0; rank 0 is the most popular.
-    #[expect(
-        clippy::cast_precision_loss,
-        clippy::cast_sign_loss,
-        reason = "points lie between 0.5 and `items` + 0.5"
-    )]
+    #[expect(clippy::cast_sign_loss, reason = "points lie between 0.5 and `items` + 0.5")]
     pub fn rank(&self, random: &mut SeededRandom) -> u64 {
         loop {
             let area = self.to + random.unit() * (self.from - self.to);
@@ -120,7 +112,6 @@ impl Latest {
 }
 
 #[cfg(test)]
-#[expect(clippy::cast_precision_loss, reason = "some hundred thousand draws")]
 mod tests {
     use super::*;
 

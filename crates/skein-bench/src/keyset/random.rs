@@ -26,7 +26,6 @@ impl SeededRandom {
     }
 
     /// Returns a number from 0 up to, but excluding, 1.
-    #[expect(clippy::cast_precision_loss, reason = "a f64 holds 53 bits")]
     pub fn unit(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1u64 << 53) as f64
     }

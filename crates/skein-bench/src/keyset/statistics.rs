@@ -23,7 +23,6 @@ pub struct KeyStatistics {
 
 impl KeyStatistics {
     /// Measures these keys; no two may be equal. All means are NaN if there are no keys.
-    #[expect(clippy::cast_precision_loss, reason = "sums of bits are far below 2^52")]
     pub fn of(keys: &PackedKeys) -> Self {
         let order = sorted(keys);
         let (mut unique, mut shared) = (0, 0);
@@ -52,7 +51,6 @@ impl KeyStatistics {
 impl KeyStatistics {
     /// Returns the expected `unique_prefix_bits` of random keys: the mean depth of a leaf in a
     /// binary trie of random strings, log2(n) + gamma / ln(2) + 1/2.
-    #[expect(clippy::cast_precision_loss, reason = "sums of bits are far below 2^52")]
     pub fn random_bits(keys: usize) -> f64 {
         const EULER_GAMMA: f64 = 0.577_215_664_901_532_9;
         (keys as f64).log2() + EULER_GAMMA / std::f64::consts::LN_2 + 0.5

@@ -54,7 +54,6 @@ pub fn fit(group_ns: &[(usize, f64)]) -> Option<Fit> {
     Some(Fit { c, off: Summary::of(&off).median, at_once, depth })
 }
 
-#[expect(clippy::cast_precision_loss, reason = "groups have a hundred reads or so")]
 pub(super) fn real(k: usize) -> f64 {
     k as f64
 }

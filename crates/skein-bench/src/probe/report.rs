@@ -105,7 +105,6 @@ impl PageKindReport {
     }
 
     /// Returns the fraction of the mapping on huge pages, 0 to 1.
-    #[expect(clippy::cast_precision_loss, reason = "a share")]
     pub fn huge_share(&self) -> f64 {
         self.huge_bytes as f64 / self.bytes.max(1) as f64
     }

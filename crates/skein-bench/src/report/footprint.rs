@@ -76,7 +76,6 @@ impl Latency {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "shown rounded")]
 fn mebibytes(bytes: u64) -> f64 {
     bytes as f64 / f64::from(1 << 20)
 }

@@ -30,7 +30,7 @@ pub fn inserts_and_lookups(
 pub fn removes(asked: &RankedKeySet<'_>, left: f64, seed: u64, share: ThreadShare) -> Script {
     let mut numbers: Vec<usize> = share.of(asked.keys().len()).collect();
     share.random(seed).shuffle(&mut numbers);
-    #[expect(clippy::cast_precision_loss, clippy::cast_sign_loss, reason = "a part of a count of keys")]
+    #[expect(clippy::cast_sign_loss, reason = "a part of a count of keys")]
     let goes = (numbers.len() as f64 * (1.0 - left)) as usize;
     let mut script = Script::default();
     for &number in &numbers[..goes] {

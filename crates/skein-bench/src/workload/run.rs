@@ -54,13 +54,11 @@ pub struct LoopOutcome {
 
 impl LoopOutcome {
     /// Returns millions of operations per second.
-    #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
     pub fn mops(&self) -> f64 {
         self.operations as f64 / self.took.as_secs_f64() / 1e6
     }
 
     /// Returns millions of keys read per second.
-    #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
     pub fn mkeys(&self) -> f64 {
         self.keys_read as f64 / self.took.as_secs_f64() / 1e6
     }

@@ -1,8 +1,6 @@
 //! The workloads have their stated proportions and distributions, and every loop detects wrong
 //! answers.
 
-#![expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
-
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::run::{self, LoopStyle, RunMode};

@@ -70,7 +70,6 @@ fn grow(bench: &mut Bench, scratch: &Scratch, trie: &DiskTrieSetup, asked: &KeyR
     let part = asked.len().div_ceil(PARTS);
     for first in (0..asked.len()).step_by(part) {
         let numbers = first..(first + part).min(asked.len());
-        #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
         let at = AxisPoint::number("requests", numbers.end as f64);
         let count = numbers.len();
         let seconds = set(&store, asked, numbers, bench.plan.clock)?;

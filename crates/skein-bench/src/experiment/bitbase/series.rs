@@ -71,13 +71,11 @@ pub fn failed(error: skein_disk::DiskError) -> Error {
 }
 
 /// Returns thousands per second.
-#[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
 pub fn thousands(count: usize, seconds: f64) -> f64 {
     count as f64 / seconds / 1e3
 }
 
 /// Returns a part as a fraction of the whole, or bytes per item.
-#[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
 pub fn of_each(part: u64, whole: u64) -> f64 {
     part as f64 / whole.max(1) as f64
 }

@@ -119,7 +119,6 @@ fn count_moves(bench: &mut Bench, point: &GridPoint, set: &KeySet, _prepared: &[
             bench.add(MOVED, name, Some(&at(&point.keys, label)), figure)?;
         }
         for (label, bytes) in ENDS.into_iter().zip(tables) {
-            #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
             bench.add(TABLE, name, Some(&at(&point.keys, label)), bytes as f64 / f64::from(1 << 20))?;
         }
     }

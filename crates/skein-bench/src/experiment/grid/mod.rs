@@ -233,7 +233,6 @@ impl GridTurn<'_> {
     /// Records the footprint of an index that counts its own bytes; that costs no second fill.
     fn own_footprint(&self, bench: &mut Bench, index: &dyn DynIndex) -> Result<()> {
         let own: usize = index.own_bytes().iter().map(|(_, bytes)| bytes).sum();
-        #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
         if own > 0 { footprint(bench, self.at, self.entry, own as f64) } else { Ok(()) }
     }
 
@@ -253,7 +252,6 @@ impl GridTurn<'_> {
             return Err(Error::Failed(format!("{} supports one thread only", self.entry.name)));
         };
         let outcomes = threads.fill_together(keys, number)?;
-        #[expect(clippy::cast_precision_loss, reason = "a few threads")]
         let rate = outcomes.iter().map(LoopOutcome::mops).sum::<f64>() / number as f64;
         Ok((index, rate))
     }
@@ -285,7 +283,6 @@ fn record(
     let wrong: usize = outcomes.iter().map(|outcome| outcome.wrong).sum();
     Error::check_answers(entry.name, each.measure, wrong)?;
     let sum = |figure: fn(&LoopOutcome) -> f64| outcomes.iter().map(figure).sum::<f64>();
-    #[expect(clippy::cast_precision_loss, reason = "a few threads")]
     let (figure, unit) = match each.counts {
         LoopUnit::Operations => (sum(LoopOutcome::mops), "Mops/s"),
         LoopUnit::KeysRead => (sum(LoopOutcome::mkeys), "Mkeys/s"),

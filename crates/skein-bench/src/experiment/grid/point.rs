@@ -60,7 +60,6 @@ pub fn over_sizes(keys: &str, most: usize) -> Vec<GridPoint> {
     let sizes = std::iter::successors(Some(most), |&size| (size / 4 >= 10_000).then_some(size / 4));
     let mut sizes: Vec<usize> = sizes.collect();
     sizes.reverse();
-    #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
     let at = |size: usize| Some(AxisPoint::number("keys", size as f64));
     sizes
         .into_iter()

@@ -106,7 +106,6 @@ fn past_caches() -> f64 {
     mebibytes(2 * machine::caches().last().map_or(0, |cache| cache.bytes))
 }
 
-#[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
 fn mebibytes(bytes: u64) -> f64 {
     bytes as f64 / f64::from(1 << 20)
 }
@@ -143,7 +142,6 @@ fn add(bench: &mut Bench, on: &PageKindReport, shown: &[&ReadGroups]) -> Result<
         let line = format!("{}, {pages}", size(groups.bytes));
         bench.findings.contender(&line, "the array of this size");
         for (k, t) in normalized(&groups.group_ns).unwrap_or_default() {
-            #[expect(clippy::cast_precision_loss, reason = "a hundred or so")]
             let real = k as f64;
             let at = AxisPoint::number("K", real);
             bench.add(TIME, &line, Some(&at), t)?;

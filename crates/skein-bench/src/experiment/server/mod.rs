@@ -192,7 +192,6 @@ fn run(bench: &mut Bench) -> Result<()> {
     let mut targets = server_under_test::start(bench, &scratch, &wanted, &table)?;
     for target in &targets {
         if let Some(bytes) = target.loaded_bytes {
-            #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
             bench.add(MEMORY, target.name, None, bytes as f64 / keys.len() as f64)?;
         }
     }
@@ -225,7 +224,6 @@ fn loop_of(
     pipeline: usize,
     asked: &[ScriptRequest],
 ) -> Result<()> {
-    #[expect(clippy::cast_precision_loss, reason = "a few")]
     let at = AxisPoint::number("pipeline", pipeline as f64);
     let name = format!("{}, pipeline {pipeline}", kind.rate);
     let latency = measure(bench, target, &name, asked, pipeline, (rate(kind.rate), cpu(kind.cpu)), &at)?;

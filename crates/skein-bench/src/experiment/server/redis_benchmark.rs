@@ -144,7 +144,6 @@ impl BenchmarkServer {
         let before = self.process.cpu_seconds()?;
         let per_second = self.ask(client, &bench.plan, test, pipeline, requests)?;
         let cpu_seconds = self.process.cpu_seconds()? - before;
-        #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
         let (at, requests) = (AxisPoint::number("pipeline", pipeline as f64), requests as f64);
         bench.add(rate, self.name, Some(&at), per_second / 1e3)?;
         bench.add(cpu, self.name, Some(&at), cpu_seconds / requests * 1e6)

@@ -315,7 +315,6 @@ pub fn measure_loop<'a>(
     let took = start.elapsed().as_secs_f64();
     done.map_err(|error| target.server.explain(error))?;
     let cpu_seconds = target.server.cpu_seconds()? - before;
-    #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
     let requests = requests as f64;
     bench.add(rate, target.name, Some(at), requests / took / 1e3)?;
     bench.add(cpu, target.name, Some(at), cpu_seconds / requests * 1e6)

@@ -105,7 +105,6 @@ fn on_set(bench: &mut Bench, set: &SortedSetCase, keys: &PackedKeys) -> Result<(
     let at = AxisPoint::name("set", set.name);
     for target in &targets {
         if let Some(bytes) = target.loaded_bytes {
-            #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
             bench.add(MEMORY, target.name, Some(&at), bytes as f64 / count(&bench.plan) as f64)?;
         }
     }

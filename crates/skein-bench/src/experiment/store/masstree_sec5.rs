@@ -95,7 +95,6 @@ fn recover(bench: &mut Bench, rows: &BenchRows, folder: &Path, place: MeasureSpe
 }
 
 fn judge(findings: &Findings) -> Judgement {
-    #[expect(clippy::cast_precision_loss, reason = "a few cores")]
     let cores = cores() as f64;
     let beside_the_paper = |place: MeasureSpec<'_>, paper: f64| {
         let rate = findings.median(place.measure, OURS, None);

@@ -229,7 +229,6 @@ pub fn count_right(
 }
 
 /// Returns thousands of operations per second.
-#[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
 pub fn krows_per_s(operations: usize, since: Instant) -> f64 {
     operations as f64 / since.elapsed().as_secs_f64() / 1e3
 }

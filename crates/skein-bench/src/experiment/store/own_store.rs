@@ -109,7 +109,6 @@ pub fn puts_during_checkpoint(
 }
 
 /// Returns thousands of rows per second that a checkpoint wrote.
-#[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
 pub fn checkpoint_rate(made: &CheckpointReport) -> f64 {
     made.rows as f64 / made.took.as_secs_f64() / 1e3
 }

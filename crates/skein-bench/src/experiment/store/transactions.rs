@@ -328,7 +328,6 @@ impl TransactionTurn<'_> {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
 fn per(count: u64, of: u64) -> f64 {
     count as f64 / of as f64
 }

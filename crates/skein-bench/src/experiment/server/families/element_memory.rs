@@ -43,7 +43,6 @@ pub fn measure(bench: &mut Bench, scratch: &Scratch) -> Result<()> {
         std::thread::sleep(SETTLE);
         for (target, before) in targets.iter().zip(before) {
             let bytes = used_memory(target.address())? - before;
-            #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
             let each = bytes / order.len() as f64;
             bench.add(MEMORY, target.name, Some(&AxisPoint::name("kind", kind)), each)?;
         }

@@ -76,7 +76,6 @@ fn measure(bench: &mut Bench, scratch: &Scratch, kind: ItemKind) -> Result<()> {
     let at = AxisPoint::name("kind", &kind.name());
     for (target, before) in targets.iter().zip(before) {
         for ((measure, before), after) in [USED, RESIDENT].into_iter().zip(before).zip(sizes(target)?) {
-            #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
             let each = (after - before) / count(&bench.plan) as f64;
             bench.add(measure, target.name, Some(&at), each)?;
         }
@@ -88,7 +87,6 @@ fn measure(bench: &mut Bench, scratch: &Scratch, kind: ItemKind) -> Result<()> {
 fn sizes(target: &ServerUnderTest<'_>) -> Result<[f64; 2]> {
     let resident = target.resident_bytes()?;
     let resident = resident.ok_or_else(|| Error::Failed(format!("{} is no process", target.name)))?;
-    #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
     Ok([used_memory(target.address())?, resident as f64])
 }
 

@@ -109,7 +109,6 @@ pub(super) fn footprint(probe: &ProbeSummary) -> Markup {
         .iter()
         .filter(|(_, ns)| ns.is_finite())
         .map(|&(bytes, ns)| {
-            #[expect(clippy::cast_precision_loss, reason = "a place on an axis")]
             let place = bytes as f64;
             (place, clamped(ns), size(bytes))
         })
