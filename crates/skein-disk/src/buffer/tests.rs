@@ -290,7 +290,7 @@ fn foreign_and_damaged_files_are_refused_unchanged() {
     assert!(foreign.contains("its first bytes are not those of such a file"), "{foreign}");
     let damaged = refused(&|storage| [0, 4096].iter().for_each(|at| storage.damage(path, at + 8, &[3])));
     assert!(damaged.contains("the header's checksum does not match its bytes"), "{damaged}");
-    let version = refused(&|storage| forge_format(storage, path, 10));
+    let version = refused(&|storage| forge_format(storage, path, 11));
     assert!(
         version.contains("has format version 11") && version.contains("this program reads version 10 alone"),
         "{version}"
