@@ -73,7 +73,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use skein_disk::{DiskError, DiskStats, PAGE};
-pub use skein_store::Error as RowError;
+pub use skein_model::Error as RowError;
 
 pub use collections::{
     ColumnsReader, ElementsView, ListReader, MembersView, RowView, ScoreRangeView, SetReader,
@@ -95,11 +95,14 @@ pub use skein_model::streams::{
     FieldsBuilder, Group, GroupStart, NewId, PendingEntry, StreamHead, StreamId, StreamPart, StreamRecord,
     StreamWriter, TrimRule, Trimming, stream_entry, stream_parts,
 };
+pub use skein_model::{
+    AFTER_RESERVED, CollectionKind, DATABASES_MAX, KEYSPACE_PREFIX, KeyspaceStats, ListEnd, ListWriter,
+    Member, RESERVED, Row, RowAllocator, RowChange, RowRef, RowWriter, SET_SCORE, ScanDirection, SetWriter,
+    StoredKeyspace, VALUE_BYTES_MAX, is_reserved, name_within,
+};
 pub use skein_store::{
-    AFTER_RESERVED, Batch, BatchWrite, CollectionKind, DATABASES_MAX, Durability, Eviction, IndexKind,
-    KEYSPACE_PREFIX, KeyspaceStats, ListEnd, ListWriter, Member, OpenProgress, OpenProgressSeen, RESERVED,
-    RemovalBatch, RemovalObserver, Row, RowAllocator, RowChange, RowRef, RowWriter, SET_SCORE, ScanDirection,
-    SetWriter, StoreStats, StoredKeyspace, Ticket, VALUE_BYTES_MAX, is_reserved, name_within, successor,
+    Batch, BatchWrite, Durability, Eviction, IndexKind, OpenProgress, OpenProgressSeen, RemovalBatch,
+    RemovalObserver, StoreStats, Ticket, successor,
 };
 pub use snapshot::{DiskEngineSnapshot, EngineSnapshot, SnapshotRelease};
 pub use streams::{EntriesView, StreamReader};

@@ -10,16 +10,16 @@
 //! that fails during its execution breaks the transaction and undoes all of it. So the caller must
 //! ask [`EngineWriter::published`] after each step to know which writes cannot be undone any more.
 
-use skein_model::{CollectionKind, ListEnd, MemberWrites, RowLimits};
-use skein_store::{
-    CollectionHead, MemoryCollection, Recorder, RowAllocator, RowChange, RowRef, RowUpdate, RowWriter,
-    StoredCollection,
+use skein_model::{
+    CollectionHead, CollectionKind, ListEnd, MemberWrites, NoteColumns, RowAllocator, RowChange, RowLimits,
+    RowRef, RowUpdate, RowWriter, StoredCollection,
 };
+use skein_store::MemoryCollection;
 
 use crate::disk::DiskWriter;
 use crate::{Error, KeyState, Result};
 
-/// The writer that [`EngineSession::write`](super::EngineSession::write) passes to its closure.
+/// The writer that [`EngineKeys::write`](super::EngineKeys::write) passes to its closure.
 #[derive(Debug)]
 pub enum EngineWriter<'w, 's> {
     /// Writes to rows in memory.
@@ -171,7 +171,7 @@ impl RowWriter for EngineWriter<'_, '_> {
     type Error = Error;
     type Collection = EngineCollection;
 
-    fn check_sizes(&self, key: &[u8], bytes: usize) -> skein_store::Result<()> {
+    fn check_sizes(&self, key: &[u8], bytes: usize) -> skein_model::Result<()> {
         each!(self, engine => engine.check_sizes(key, bytes))
     }
 
@@ -187,7 +187,7 @@ impl RowWriter for EngineWriter<'_, '_> {
         each!(self, engine => Ok(engine.begin_at(key, look)?))
     }
 
-    fn change_collection<R, E: From<skein_store::Error> + From<Error>>(
+    fn change_collection<R, E: From<skein_model::Error> + From<Error>>(
         &mut self,
         key: &[u8],
         collection: &EngineCollection,
@@ -198,11 +198,11 @@ impl RowWriter for EngineWriter<'_, '_> {
                 writer.change_collection(key, found, change)
             }
             (Self::Disk(disk), EngineCollection::Disk(head)) => disk.change_collection(key, head, change),
-            _ => Err(skein_store::Error::OfAnotherKey.into()),
+            _ => Err(skein_model::Error::OfAnotherKey.into()),
         }
     }
 
-    fn make_collection<R, E: From<skein_store::Error> + From<Error>>(
+    fn make_collection<R, E: From<skein_model::Error> + From<Error>>(
         &mut self,
         key: &[u8],
         kind: CollectionKind,
@@ -231,15 +231,15 @@ impl RowWriter for EngineWriter<'_, '_> {
         }
     }
 
-    fn update_recorded<E: From<skein_store::Error> + From<Error>>(
+    fn update_with_notes<E: From<skein_model::Error> + From<Error>>(
         &mut self,
         key: &[u8],
         decide: impl FnMut(
             Option<RowRef<'_>>,
             &RowAllocator,
-            &mut Recorder<'_>,
+            NoteColumns<'_>,
         ) -> std::result::Result<RowChange, E>,
     ) -> std::result::Result<RowUpdate, E> {
-        each!(self, engine => engine.update_recorded(key, decide))
+        each!(self, engine => engine.update_with_notes(key, decide))
     }
 }

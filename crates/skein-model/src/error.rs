@@ -8,7 +8,7 @@ use skein_index::IndexError;
 use skein_log::storage::{LockHolder, NOT_A_FILE};
 use skein_log::{LogError, MAX_PAYLOAD};
 
-use crate::limits::SNAPSHOTS_MAX;
+use crate::limits::{MEMBER_BYTES_MAX, SNAPSHOTS_MAX};
 
 /// The result of an operation of the store.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -276,6 +276,15 @@ impl Error {
     #[inline]
     pub fn check_value_len(len: usize, limit: usize) -> Result<()> {
         if len > limit { Err(Self::ValueTooLong { len, limit }) } else { Ok(()) }
+    }
+
+    /// Checks the name of a spread column.
+    ///
+    /// # Errors
+    /// `ColumnNameTooLong` if a collection cannot hold it.
+    pub fn check_column_name(name: &[u8]) -> Result<()> {
+        let (len, limit) = (name.len(), MEMBER_BYTES_MAX);
+        if len > limit { Err(Self::ColumnNameTooLong { len, limit }) } else { Ok(()) }
     }
 
     /// Checks the length of the record of a write.

@@ -8,7 +8,8 @@
 //!
 //! A collection is members with names, values and ranks. [`Members`] reads them at one moment, and
 //! [`MemberWrites`] changes them within one write, wherever they lie. So each kind of collection is
-//! written once, over these two, for all engines.
+//! written once, over these two, for all engines. [`RowWriter`] finds the members of a key, and has
+//! the writes to values and columns.
 //!
 //! # Where to start
 //!
@@ -17,7 +18,8 @@
 //! 3. `sets`, `lists` and `streams`: these kinds. `texts`: the bytes that they share.
 //! 4. `row`: the contents of a key, as both engines show it. `column_table` and `encoding`: its
 //!    bytes.
-//! 5. `keyspace`: ranges of keys. `limits` and `error`.
+//! 5. `writes`: the writes to keys, over the primitives of an engine.
+//! 6. `keyspace`: ranges of keys. `limits` and `error`.
 //!
 //! Design: `docs/design/model.md`. Bytes on disk: `docs/format.md`.
 
@@ -35,6 +37,7 @@ pub mod row;
 mod sets;
 pub mod streams;
 mod texts;
+mod writes;
 
 pub use column_table::{Column, ColumnTable};
 pub use error::{Error, Result};
@@ -54,3 +57,7 @@ pub use row::{CollectionHead, ColumnIter, Row, RowAllocator, RowBuffer, RowRef, 
 pub use sets::SetWriter;
 pub use skein_index::ScanDirection;
 pub use texts::{Texts, push_number, push_text, read_number, text_len};
+pub use writes::{
+    ColumnChanges, NoteColumns, ROW_COLUMNS_MAX, RowChange, RowUpdate, RowWriter, StoredCollection,
+    check_columns, columns_record_len_max, move_element, move_member, put_checked_columns, rename_row,
+};

@@ -79,20 +79,16 @@ pub use memory::MemoryUse;
 pub use options::{CloseCheckpoint, Durability, Eviction, StoreLimits, StoreOptions};
 pub use recovery::RecoveryReport;
 pub use removal_observer::{RemovalBatch, RemovalObserver};
-pub use session::{
-    MemoryCollection, OpenBatch, ROW_COLUMNS_MAX, Recorder, RowChange, RowUpdate, RowWriter, Session,
-    StoredCollection, Writer,
-};
+pub use session::{MemoryCollection, OpenBatch, Session, Writer};
 pub use skein_index::{ScanDirection, successor};
 pub use skein_log::storage::LockHolder;
 pub use skein_log::{OpenProgress, OpenProgressSeen, Ticket};
 pub use skein_model::{
-    AFTER_RESERVED, ChunkElements, CollectionHead, CollectionKind, ColumnIter, DATABASES_MAX,
-    EXPIRING_KEY_BYTES_MAX, EachNamed, EachRanked, Error, FoundMember, KEY_BYTES_MAX, KEYSPACE_PREFIX,
-    KeyspaceChange, KeyspaceStats, ListEnd, ListLayout, ListWriter, MEMBER_BYTES_MAX, Member, MemberOrder,
-    MemberWrites, Members, PackedMembers, RESERVED, Result, Row, RowAllocator, RowBuffer, RowLimits, RowRef,
-    SET_SCORE, SNAPSHOTS_MAX, SetWriter, StoredKeyspace, Texts, VALUE_BYTES_MAX, encode_value, is_reserved,
-    name_within, push_number, push_text, read_number,
+    AFTER_RESERVED, ChunkElements, CollectionKind, DATABASES_MAX, EXPIRING_KEY_BYTES_MAX, Error,
+    KEY_BYTES_MAX, KEYSPACE_PREFIX, KeyspaceStats, ListEnd, ListWriter, MEMBER_BYTES_MAX, Member,
+    MemberWrites, Members, RESERVED, ROW_COLUMNS_MAX, Result, Row, RowAllocator, RowChange, RowLimits,
+    RowRef, RowUpdate, RowWriter, SET_SCORE, SNAPSHOTS_MAX, SetWriter, StoredKeyspace, VALUE_BYTES_MAX,
+    is_reserved, name_within,
 };
 pub use store::{
     CloseReport, ColumnFound, FileCopyReport, FileCopyTarget, KeyEntry, PinnedValue, Snapshot,

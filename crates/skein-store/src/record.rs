@@ -6,7 +6,7 @@
 //! before their own: `Merge`, for rows with columns in blocks, and `Expiry`, for a new time of a
 //! large row.
 
-use skein_model::column_table::{self as table, Column, ColumnTable};
+use skein_model::column_table::{Column, ColumnTable};
 use skein_model::encoding::{ByteReader, EXPIRES, flagged, put_expiry, put_kind};
 use skein_model::row::TABLE_BYTES_MAX;
 use skein_model::{CollectionKind, PackedMembers, Row, RowAllocator, RowRef};
@@ -22,9 +22,6 @@ const EXPIRY: u8 = 5;
 /// A bit of the kind: the key belongs to the member index (a collection's id, then a member). Used
 /// in log records and in the rows of checkpoints.
 pub(crate) const MEMBER: u8 = 0x40;
-
-/// Kind, key length, version.
-const HEAD: usize = 1 + 2 + 8;
 
 /// The reason why a record with [`MEMBER`] is rejected if its key is too short for an id.
 pub(crate) const NO_MEMBER: &str = "the record's key is too short for a member";
@@ -164,14 +161,6 @@ pub(crate) fn write_expiry(out: &mut Vec<u8>, key: &[u8], row: RowRef<'_>) {
     } else {
         write_row(out, key, row);
     }
-}
-
-/// Returns an upper bound for the record of a put of these columns. The longest record is that of
-/// the whole row, with each column in its own table. The former columns then fit one small table
-/// (otherwise the record is a merge).
-pub(crate) fn columns_len_max(key: &[u8], columns: &[Column<'_>]) -> usize {
-    let tables = columns.len() * table::HEADS_OF_ONE_MAX + table::content_len(columns);
-    HEAD + key.len() + size_of::<u64>() + 2 * TABLE_BYTES_MAX + tables
 }
 
 impl<'a> StoreRecord<'a> {
@@ -344,7 +333,7 @@ mod tests {
     fn bytes_that_are_no_record_are_refused() {
         let mut out = Vec::new();
         write_value(&mut out, b"key", 1, b"value", None);
-        for len in 0..HEAD + 3 {
+        for len in 0..VERSION.end + 3 {
             assert!(StoreRecord::parse(&out[..len]).is_none(), "{len} bytes");
         }
         for kind in [99, REMOVE, REMOVE | EXPIRES, MERGE | EXPIRES, EXPIRY, 0] {
@@ -377,7 +366,7 @@ mod tests {
             let set: Vec<Column<'_>> = set.iter().map(|(name, value)| (&name[..], &value[..])).collect();
             let before = rows.columns(&old).unwrap();
             let after = rows.merged(before.as_ref().map(Row::as_ref), &set, &[]).unwrap().unwrap();
-            let bound = columns_len_max(b"key", &set);
+            let bound = skein_model::columns_record_len_max(b"key", &set);
             let mut out = Vec::new();
             write_row(&mut out, b"key", after.as_ref());
             proptest::prop_assert!(out.len() <= bound, "{} bytes", out.len());

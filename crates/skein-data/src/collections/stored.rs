@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use skein_model::Members;
-use skein_store::CollectionHead;
+use skein_model::{CollectionHead, Members};
 
 use crate::Result;
 

@@ -1,7 +1,7 @@
 //! Counts in the expiry index.
 
 use skein_disk::{KeySpace, Result, WalkDirection};
-use skein_store::StoredKeyspace;
+use skein_model::StoredKeyspace;
 
 use super::keys::parse_expiry_key;
 use super::reader::{DiskKeys, DiskReads};

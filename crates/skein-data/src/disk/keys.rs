@@ -11,7 +11,7 @@
 //!
 //! All numbers are big-endian, so keys sort by them. Ids start at 1.
 
-use skein_store::ScanDirection;
+use skein_model::ScanDirection;
 
 /// Bytes of an id.
 const ID: usize = size_of::<u64>();

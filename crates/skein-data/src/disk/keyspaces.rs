@@ -5,7 +5,7 @@
 //! those of the whole store without the reserved keys.
 
 use skein_disk::{DiskTransaction, ReservedCount};
-use skein_store::{KeyspaceChange, KeyspaceStats, StoredKeyspace};
+use skein_model::{KeyspaceChange, KeyspaceStats, StoredKeyspace};
 
 use super::keys::parse_expiry_key;
 use super::{DiskEngine, ExpiryEntries};

@@ -2,7 +2,7 @@
 //! collections.
 
 use skein_disk::{DiskTransaction, KeySpace};
-use skein_store::{CollectionHead, RowRef};
+use skein_model::{CollectionHead, RowRef};
 
 use super::DiskEngine;
 use super::keys::{dead_key, expiry_key};

@@ -4,10 +4,9 @@ use std::ops::Bound;
 
 use skein_disk::{DiskTransaction, KeySpace, ScanRequest, WalkDirection};
 use skein_model::{
-    EachNamed, EachRanked, FoundMember, Member, MemberOrder, MemberWrites, Members, SET_SCORE, ScanDirection,
-    score_in,
+    CollectionHead, EachNamed, EachRanked, FoundMember, Member, MemberOrder, MemberWrites, Members,
+    SET_SCORE, ScanDirection, score_in,
 };
-use skein_store::CollectionHead;
 
 use super::DiskEngine;
 use super::keys::{member_key, name_in, score_key};

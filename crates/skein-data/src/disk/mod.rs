@@ -1,7 +1,7 @@
 //! The disk engine as the server uses it: rows as the values of a `DiskStore`.
 //!
 //! A session reads each row into a buffer that it reuses, in the form that rows have in memory
-//! (`skein_store::RowBuffer`). So commands handle one kind of row. "Rows" in `docs/format.md`
+//! (`skein_model::RowBuffer`). So commands handle one kind of row. "Rows" in `docs/format.md`
 //! defines the bytes.
 //!
 //! The members of sets, and the columns of a hash that has too many for a row, are entries of
@@ -32,10 +32,8 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use skein_disk::{CACHE_LEAST, DiskStore, KeySpace, PAGE, Values};
-use skein_store::{
-    EXPIRING_KEY_BYTES_MAX, Eviction, ExpiryClock, RemovalObserver, RowAllocator, RowRef, StoreLimits,
-    StoreStats,
-};
+use skein_model::{EXPIRING_KEY_BYTES_MAX, RowAllocator, RowRef};
+use skein_store::{Eviction, ExpiryClock, RemovalObserver, StoreLimits, StoreStats};
 use skein_sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use skein_sync::background::{BackgroundThread, ThreadSignal};
 
@@ -286,18 +284,18 @@ impl DiskEngine {
         self.core.limits.key_bytes
     }
 
-    pub(crate) fn check_key(key: &[u8]) -> skein_store::Result<()> {
-        within(key, skein_store::KEY_BYTES_MAX)
+    pub(crate) fn check_key(key: &[u8]) -> skein_model::Result<()> {
+        within(key, skein_model::KEY_BYTES_MAX)
     }
 
-    pub(crate) fn check_sizes(&self, key: &[u8], bytes: usize) -> skein_store::Result<()> {
+    pub(crate) fn check_sizes(&self, key: &[u8], bytes: usize) -> skein_model::Result<()> {
         within(key, self.core.limits.key_bytes)?;
         let limit = self.core.limits.value_bytes;
         if bytes > limit { Err(RowError::ValueTooLong { len: bytes, limit }) } else { Ok(()) }
     }
 
     /// Refuses to give a time to a key that is too long to expire, as the engine in memory does.
-    pub(crate) fn check_expiry(key: &[u8], expires: Option<u64>) -> skein_store::Result<()> {
+    pub(crate) fn check_expiry(key: &[u8], expires: Option<u64>) -> skein_model::Result<()> {
         if expires.is_some() { within(key, EXPIRING_KEY_BYTES_MAX) } else { Ok(()) }
     }
 
@@ -337,7 +335,7 @@ impl DiskEngine {
     }
 }
 
-fn within(key: &[u8], limit: usize) -> skein_store::Result<()> {
+fn within(key: &[u8], limit: usize) -> skein_model::Result<()> {
     if key.len() > limit { Err(RowError::KeyTooLong { len: key.len(), limit }) } else { Ok(()) }
 }
 

@@ -17,8 +17,7 @@ use skein_disk::{
     DiskSnapshot, DiskStore, DiskTransaction, KeySpace, Result as DiskResult, ScanEntries, ScanRequest,
     WalkDirection,
 };
-use skein_model::{EachNamed, EachRanked, Member, Members, ScanDirection};
-use skein_store::{CollectionHead, RowRef};
+use skein_model::{CollectionHead, EachNamed, EachRanked, Member, Members, RowRef, ScanDirection};
 
 use super::keys::{member_key, name_in, parse_score_key, walk_direction};
 use super::{DiskRowReader, live};

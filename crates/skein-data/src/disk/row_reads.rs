@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use skein_disk::{KeySpace, ScanRequest};
-use skein_store::CollectionHead;
+use skein_model::CollectionHead;
 
 use super::reader::DiskReads;
 use super::{DiskRowReader, live};

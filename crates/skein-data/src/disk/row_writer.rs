@@ -5,8 +5,10 @@
 
 use std::cell::RefCell;
 
-use skein_model::{CollectionKind, MemberWrites, RowLimits};
-use skein_store::{CollectionHead, Recorder, RowAllocator, RowChange, RowRef, RowUpdate, RowWriter};
+use skein_model::{
+    CollectionHead, CollectionKind, MemberWrites, NoteColumns, RowAllocator, RowChange, RowLimits, RowRef,
+    RowUpdate, RowWriter,
+};
 
 use super::main_rows::{RowReferences, write_main_row};
 use super::members::DiskMembers;
@@ -17,7 +19,7 @@ use crate::{Error, Result};
 impl DiskWriter<'_> {
     /// Changes members, and writes the main row for the head that `change` leaves. After an error
     /// of `change` the members are unchanged, or the transaction has failed.
-    fn write_members<R, E: From<skein_store::Error> + From<Error>>(
+    fn write_members<R, E: From<skein_model::Error> + From<Error>>(
         &mut self,
         key: &[u8],
         head: CollectionHead,
@@ -61,7 +63,7 @@ impl RowWriter for DiskWriter<'_> {
     type Error = Error;
     type Collection = CollectionHead;
 
-    fn check_sizes(&self, key: &[u8], bytes: usize) -> skein_store::Result<()> {
+    fn check_sizes(&self, key: &[u8], bytes: usize) -> skein_model::Result<()> {
         self.engine.check_sizes(key, bytes)
     }
 
@@ -80,7 +82,7 @@ impl RowWriter for DiskWriter<'_> {
         Ok(look(live(self.row(key)?, now)))
     }
 
-    fn change_collection<R, E: From<skein_store::Error> + From<Error>>(
+    fn change_collection<R, E: From<skein_model::Error> + From<Error>>(
         &mut self,
         key: &[u8],
         collection: &CollectionHead,
@@ -92,7 +94,7 @@ impl RowWriter for DiskWriter<'_> {
         Ok(Some(answer))
     }
 
-    fn make_collection<R, E: From<skein_store::Error> + From<Error>>(
+    fn make_collection<R, E: From<skein_model::Error> + From<Error>>(
         &mut self,
         key: &[u8],
         kind: CollectionKind,
@@ -119,10 +121,10 @@ impl RowWriter for DiskWriter<'_> {
         self.rename_row(from, to, replace)
     }
 
-    fn update_recorded<E: From<skein_store::Error> + From<Error>>(
+    fn update_with_notes<E: From<skein_model::Error> + From<Error>>(
         &mut self,
         key: &[u8],
-        decide: impl FnMut(Option<RowRef<'_>>, &RowAllocator, &mut Recorder<'_>) -> Result<RowChange, E>,
+        decide: impl FnMut(Option<RowRef<'_>>, &RowAllocator, NoteColumns<'_>) -> Result<RowChange, E>,
     ) -> Result<RowUpdate, E> {
         self.update_row(key, decide)
     }

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use skein_disk::{DiskStore, ScanEntries, ScanRequest};
-use skein_store::{RowBuffer, RowRef, encode_value};
+use skein_model::{RowBuffer, RowRef, encode_value};
 
 use super::walk_direction;
 use crate::{EngineBounds, Error, Result, ScanDirection};

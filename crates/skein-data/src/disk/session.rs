@@ -1,7 +1,7 @@
 //! The current keys on disk.
 
 use skein_disk::DiskStore;
-use skein_store::StoredKeyspace;
+use skein_model::StoredKeyspace;
 
 use super::row_reads::{CollectionOpener, RowReads};
 use super::{DiskEngine, DiskRowReader, DiskWriter, OpenTransaction, live};

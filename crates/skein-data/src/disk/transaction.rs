@@ -3,7 +3,8 @@
 use std::cell::RefCell;
 
 use skein_disk::DiskError;
-use skein_store::{KeyspaceStats, StoreStats, StoredKeyspace};
+use skein_model::{KeyspaceStats, StoredKeyspace};
+use skein_store::StoreStats;
 
 use super::DiskWriter;
 use super::expiry_entries::ExpiryEntries as _;

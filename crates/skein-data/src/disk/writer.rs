@@ -3,7 +3,7 @@
 use std::ops::Bound;
 
 use skein_disk::{DiskError, DiskTransaction, ScanEntries, ScanRequest, WalkDirection};
-use skein_store::{Recorder, RowAllocator, RowChange, RowRef, RowUpdate, StoredKeyspace};
+use skein_model::{NoteColumns, RowAllocator, RowChange, RowRef, RowUpdate, StoredKeyspace};
 
 use super::main_rows::{RowReferences, write_main_row};
 use super::{DiskEngine, DiskRowReader, live};
@@ -281,10 +281,10 @@ impl<'w> DiskWriter<'w> {
         Ok((RangeRemovalStep { count, rest, ticket: Ticket::default() }, last))
     }
 
-    pub(super) fn update_row<E: From<skein_store::Error> + From<Error>>(
+    pub(super) fn update_row<E: From<skein_model::Error> + From<Error>>(
         &mut self,
         key: &[u8],
-        mut decide: impl FnMut(Option<RowRef<'_>>, &RowAllocator, &mut Recorder<'_>) -> Result<RowChange, E>,
+        mut decide: impl FnMut(Option<RowRef<'_>>, &RowAllocator, NoteColumns<'_>) -> Result<RowChange, E>,
     ) -> Result<RowUpdate, E> {
         DiskEngine::check_key(key).map_err(Error::from)?;
         let (engine, now) = (self.engine, self.now);
@@ -293,9 +293,7 @@ impl<'w> DiskWriter<'w> {
         let version = current.map(RowRef::version);
         let unchanged =
             RowUpdate { existed: version.is_some(), changed: false, version: version.unwrap_or(0) };
-        let mut recorder = Recorder::none();
-        let change = decide(current, engine.rows(), &mut recorder)?;
-        let change = recorder.resolve_expiry(key, current, change, engine.rows());
+        let change = decide(current, engine.rows(), &mut |_| {})?.with_row(current, engine.rows());
         if let RowChange::Put(row) = &change {
             DiskEngine::check_expiry(key, row.as_ref().expires_at()).map_err(Error::from)?;
         }
@@ -307,7 +305,7 @@ impl<'w> DiskWriter<'w> {
                 engine.check_sizes(key, row.content_len())?;
                 let new = RowReferences::of(Some(row));
                 if new.collection.is_some_and(|new| old.collection.is_none_or(|old| old.id != new.id)) {
-                    return Err(skein_store::Error::OfAnotherKey.into());
+                    return Err(skein_model::Error::OfAnotherKey.into());
                 }
                 write_main_row(engine, transaction, key, Some(reader.of_row(row)), old, new)
             }
@@ -373,7 +371,7 @@ mod tests {
         let store = DiskStore::open_on(SimStorage::new().share(), "/data", options).expect("a store");
         let engine = DiskEngine::new(store, StoreLimits::default()).expect("an engine");
         let mut reader = DiskRowReader::default();
-        let refused = || Err::<(), Error>(skein_store::Error::NotAnInteger.into());
+        let refused = || Err::<(), Error>(skein_model::Error::NotAnInteger.into());
         let mut writer = DiskWriter::new(&engine, &mut reader, engine.now());
         writer.put(b"before", b"1", None).expect("a put");
         writer.as_one_write(|_| refused()).expect_err("refused");

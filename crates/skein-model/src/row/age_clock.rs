@@ -100,7 +100,7 @@ fn following(stamp: u64) -> u64 {
 }
 
 impl AgeClock {
-    /// Returns the clock's value, for [`stamp_after_use`].
+    /// Returns the clock's value, for `RowRef::touch` and `settle`.
     #[inline]
     pub fn now(&self) -> u64 {
         // Relaxed: a number; as all here, it orders nothing.
@@ -115,6 +115,7 @@ impl AgeClock {
     }
 
     /// Returns the kind of use that is noted.
+    #[inline]
     pub fn notes(&self) -> UseNotes {
         if self.now() & COUNTING == 0 { UseNotes::LastUse } else { UseNotes::Frequency }
     }

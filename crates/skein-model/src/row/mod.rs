@@ -152,6 +152,7 @@ impl PinnedRow {
     /// # Safety
     /// The guard under which [`RowRef::pin`] was called is still held and was not refreshed, and
     /// this remains true for `'g`.
+    #[inline]
     pub unsafe fn row<'g>(&self) -> RowRef<'g> {
         RowRef { start: self.0, row: PhantomData }
     }
@@ -313,10 +314,12 @@ unsafe impl Slot for Row {
 impl<'g> RowRef<'g> {
     /// Returns the row without its lifetime, for callers that hold the guard longer than the
     /// compiler can see.
+    #[inline]
     pub fn pin(self) -> PinnedRow {
         PinnedRow(self.start)
     }
 
+    #[inline]
     fn tag(self) -> u32 {
         // SAFETY: the row lives for `'g` (invariant 5) and its tag never changes (invariant 1).
         unsafe { self.start.add(TAG).cast::<u32>().read() }
@@ -333,6 +336,7 @@ impl<'g> RowRef<'g> {
     }
 
     /// Returns the number of bytes of the body.
+    #[inline]
     fn len(self) -> usize {
         match self.kind() {
             RowKind::Other => collection::body_len(self.tag() & LEN_MASK),
@@ -341,6 +345,7 @@ impl<'g> RowRef<'g> {
     }
 
     /// Returns the number of bytes of the allocation.
+    #[inline]
     fn size(self) -> usize {
         BODY + self.len() + if self.expires() { EXPIRY } else { 0 }
     }
@@ -403,18 +408,20 @@ impl<'g> RowRef<'g> {
         (self.kind() == RowKind::Value).then(|| self.body())
     }
 
-    /// Returns whether the row itself has columns. [`read_columns`](Self::read_columns) also finds
-    /// spread columns.
+    /// Returns whether the row itself has columns. Spread columns are those of a collection.
+    #[inline]
     pub fn has_columns(self) -> bool {
         matches!(self.kind(), RowKind::Table | RowKind::Blocks)
     }
 
     /// Returns whether the row is the mark of a removed key, which exists only during a recovery.
+    #[inline]
     pub fn is_tombstone(self) -> bool {
         self.kind() == RowKind::Other && self.tag() & LEN_MASK == TOMBSTONE
     }
 
     /// Returns whether the columns are in shared blocks.
+    #[inline]
     pub fn is_large(self) -> bool {
         self.kind() == RowKind::Blocks
     }

@@ -45,8 +45,9 @@ pub(crate) struct MemberIndex {
     pub(crate) sweeper: Arc<ThreadSignal>,
 }
 
+/// A set, a list, a stream or the spread columns of a key, in memory.
 #[derive(Debug)]
-pub(crate) struct Collection {
+pub struct Collection {
     pub(super) id: u64,
     pub(crate) kind: CollectionKind,
     /// Whether the collection has views.

@@ -46,7 +46,7 @@ impl<'g> CollectionReads<'g> for RowRef<'g> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{CollectionHead, RowAllocator};
+    use skein_model::{CollectionHead, RowAllocator};
 
     #[test]
     fn a_collection_outside_of_memory_has_no_readers() {

@@ -3,13 +3,11 @@
 
 use std::collections::HashMap;
 
-use skein_model::column_table::Column;
-
 use skein_model::RowRef;
+use skein_model::column_table::Column;
 
 use super::Writer;
 use super::group::GroupOp;
-use super::hashes::check_name;
 use crate::{Error, Result};
 
 /// The contents of a key after some writes of a group.
@@ -41,7 +39,7 @@ impl<'a> ExpectedContents<'a> {
         }
         for (name, value) in columns {
             if self.stored.is_some_and(RowRef::is_hash) {
-                check_name(name)?;
+                Error::check_column_name(name)?;
             }
             let stored = || Some(self.stored?.column(name)?.len());
             let old = self.put.get(name).copied().or_else(stored).map_or(0, |len| name.len() + len);

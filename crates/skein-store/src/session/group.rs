@@ -26,12 +26,11 @@ use std::collections::HashMap;
 
 use skein_log::LogOperation;
 use skein_model::column_table::Column;
+use skein_model::{RowChange, RowWriter as _, check_columns, put_checked_columns};
 
-use super::hashes::put_checked_columns;
-use super::row_columns::{check_columns, decide_put};
 use super::undo_journal::UndoJournal;
 use super::writer::KEYS_PER_PREFETCH;
-use super::{RowWriter as _, Session, Writer};
+use super::{Session, Writer};
 use crate::batch::{Batch, BatchWrite};
 use crate::store_core::StoreCore;
 use crate::{Error, Result, Ticket};
@@ -223,8 +222,8 @@ impl Writer<'_> {
             GroupOp::Put(value, expires) => self.put_now(key, value, expires).map(drop),
             GroupOp::Remove => self.remove_now(key).map(drop),
             GroupOp::PutColumns(columns) if anew => self
-                .update_recorded(key, |_, rows, recorder| {
-                    Ok::<_, Error>(decide_put(key, columns, None, rows, recorder)?.0)
+                .update::<Error>(key, |_, rows| {
+                    Ok(rows.columns(columns)?.map_or(RowChange::Keep, RowChange::Put))
                 })
                 .map(drop),
             GroupOp::PutColumns(columns) => match put_checked_columns(self, key, columns) {

@@ -8,13 +8,13 @@ use std::sync::Arc;
 use skein_index::{ComputeAction, Computed, IndexError, LocalGuard};
 use skein_log::{LogOperation, OperationGroup};
 use skein_model::row::PinnedRow;
-use skein_model::{CollectionKind, Row, RowRef, SET_SCORE};
+use skein_model::{CollectionKind, Row, RowChange, RowRef, SET_SCORE};
 use skein_sync::locks::alone;
 
 use super::Writer;
 use super::member_changes::MemberChanges;
 use super::undo_journal::ReplacedRow;
-use super::writer::{Exchanged, RowChange, exchange};
+use super::writer::{Exchanged, exchange};
 use crate::collection::{Collection, CollectionState, ID, SharedCollection, member_key, score_of, weight};
 use crate::index::note_removed;
 use crate::record;

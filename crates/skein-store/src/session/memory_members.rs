@@ -2,28 +2,14 @@
 
 use std::sync::Arc;
 
-use skein_model::{
-    CollectionKind, EachNamed, EachRanked, FoundMember, Member, MemberWrites, Members, RowRef, SET_SCORE,
-};
+use skein_model::{EachNamed, EachRanked, FoundMember, Member, MemberWrites, Members, SET_SCORE};
 
 use super::member_writer::MemberWriter;
-use super::row_writer::StoredCollection;
 use crate::collection::{SharedCollection, score_of};
 use crate::{Result, ScanDirection};
 
-/// A collection in memory that a writer has found; see [`RowWriter`](super::RowWriter).
-#[derive(Debug)]
-pub struct MemoryCollection(pub(super) Arc<SharedCollection>);
-
-impl StoredCollection for MemoryCollection {
-    fn of(row: RowRef<'_>) -> Option<Self> {
-        row.shared_collection().map(Self)
-    }
-
-    fn kind(&self) -> CollectionKind {
-        self.0.kind
-    }
-}
+/// A collection in memory that a writer has found; see [`RowWriter`](crate::RowWriter).
+pub type MemoryCollection = Arc<SharedCollection>;
 
 impl Members for MemberWriter<'_> {
     fn len(&self) -> u64 {

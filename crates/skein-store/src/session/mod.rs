@@ -10,48 +10,32 @@
 //!
 //! # Files
 //!
-//! 1. `writer` has single-key writes; `writer/update.rs` has read-modify-writes.
-//! 2. `row_writer` has the writes that every engine offers. `row_columns` makes rows of columns.
-//!    `change_or_make` finds the members of a collection, in the row or in the engine, for the
-//!    writes of `skein-model`; `hashes` does so for columns. `whole_rows` replaces and renames,
-//!    `move_member` and `move_element` move, `values` adds and compares.
-//! 3. `member_writer` and `memory_members` change the collections in memory.
-//! 4. `group` and `open_batch` write several keys together. `expected_contents` checks a group,
+//! 1. `writer` has single-key writes; `writer/update.rs` has read-modify-writes: the primitives of
+//!    `RowWriter`, on which the writes of `skein-model` stand.
+//! 2. `member_writer` and `memory_members` change the collections in memory.
+//! 3. `group` and `open_batch` write several keys together. `expected_contents` checks a group,
 //!    `undo_journal` and `member_changes` undo it.
-//! 5. `recorder` makes the log records of whole rows.
-//! 6. `eviction` makes room. `prefetched_places` and `active_writes` are thread-local helpers.
+//! 4. `eviction` makes room. `prefetched_places` and `active_writes` are thread-local helpers.
 //!
 //! Design: `docs/design/store.md`.
 
 pub(crate) mod active_writes;
-mod change_or_make;
 mod eviction;
 mod expected_contents;
 mod group;
-mod hashes;
 mod member_changes;
 mod member_writer;
 mod memory_members;
-mod move_element;
-mod move_member;
 mod open_batch;
 mod prefetched_places;
-mod recorder;
-mod row_columns;
-mod row_writer;
 mod undo_journal;
-mod values;
-mod whole_rows;
 mod writer;
 
 use std::ops::ControlFlow;
 
-pub use hashes::ROW_COLUMNS_MAX;
 pub use memory_members::MemoryCollection;
 pub use open_batch::OpenBatch;
-pub use recorder::Recorder;
-pub use row_writer::{RowWriter, StoredCollection};
-pub use writer::{RowChange, RowUpdate, Writer};
+pub use writer::Writer;
 
 use crate::expiry::OperationTime;
 use crate::index::KeyBounds;
@@ -173,9 +157,9 @@ impl Session {
     /// Sets whether writes of this session spread rows with too many columns; initially they do
     /// not.
     ///
-    /// With `spread`, a write that would leave a row with more than [`ROW_COLUMNS_MAX`] columns
-    /// stores each column as its own entry. Then a write to some columns costs the same for any
-    /// number of columns. Use it for keys with very many columns; with some hundred columns a row
+    /// With `spread`, a write that would leave a row with more than
+    /// [`ROW_COLUMNS_MAX`](crate::ROW_COLUMNS_MAX) columns stores each column as its own entry. Then
+    /// a write to some columns costs the same for any number of columns. Use it for keys with very many columns; with some hundred columns a row
     /// is faster to read. Spread columns stay spread, for all sessions, and the version of their
     /// row no longer changes.
     ///

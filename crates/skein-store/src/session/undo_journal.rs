@@ -32,12 +32,12 @@ use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::Arc;
 
-use skein_model::RowRef;
 use skein_model::row::PinnedRow;
+use skein_model::{RowChange, RowRef};
 
 use super::Writer;
 use super::member_changes::MemberChanges;
-use super::writer::{Exchanged, RowChange, exchange, release_collection};
+use super::writer::{Exchanged, exchange, release_collection};
 use crate::collection::SharedCollection;
 use crate::record;
 use crate::{Error, Result};

@@ -15,7 +15,7 @@ mod update;
 
 use skein_index::{ComputeAction, Guard as _, LocalGuard};
 use skein_log::LogOperation;
-use skein_model::{Row, RowRef};
+use skein_model::{Row, RowRef, RowUpdate};
 
 use crate::expiry::OperationTime;
 use crate::index::note_removed;
@@ -42,32 +42,44 @@ pub(super) const BYTES_PER_ENTRY: usize = 256 << 10;
 /// for reads to overlap, and small enough for the fetched lines to stay in the nearest cache.
 pub(super) const KEYS_PER_PREFETCH: usize = 32;
 
-/// The decision of the closure of [`update`](super::RowWriter::update).
-#[derive(Debug)]
-pub enum RowChange {
-    /// Leave the key unchanged.
-    Keep,
-    /// Set the key to this row.
-    Put(Row),
-    /// Keep the contents, and let the key expire at this time (milliseconds since 1970), or never.
-    /// Does nothing if the key is absent.
-    Expire(Option<u64>),
-    /// Remove the key, if present.
-    Remove,
-}
-
-/// The result of [`update`](super::RowWriter::update).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RowUpdate {
-    /// Whether the key was present before.
-    pub existed: bool,
-    /// Whether the writer has changed a key.
-    pub changed: bool,
-    /// The version of the present row or of the removal; 0 if the key was and is absent.
-    pub version: u64,
-}
-
-/// Writes to the store, for the duration of [`super::Session::write`].
+/// Writes to the store, for the duration of [`super::Session::write`]. Most writes are methods of
+/// [`RowWriter`](crate::RowWriter).
+///
+/// ```
+/// # use skein_store::*;
+/// # let folder = tempfile::tempdir()?;
+/// # let store = Store::open(folder.path(), StoreOptions::default())?;
+/// let mut session = store.session();
+/// let (written, _) = session.write(|writer| {
+///     writer.change_set::<_, Error>(b"geese", true, |set| {
+///         set.put(b"grey", 3.5)?;
+///         set.put(b"bean", 2.0)
+///     })
+/// })?;
+/// assert_eq!(written?, Some(None), "there was no score before");
+/// session.get_with(b"geese", |row| {
+///     let set = row.and_then(|row| row.sorted_set()).expect("it was put").read();
+///     assert_eq!((set.len(), set.score(b"grey"), set.rank(3.5, b"grey")), (2, Some(3.5), 1));
+/// });
+///
+/// let (pushed, _) = session.write(|writer| {
+///     writer.change_list::<_, Error>(b"arrivals", true, |list| {
+///         list.push(ListEnd::Back, [&b"grey"[..], b"bean"].into_iter())?;
+///         list.insert(1, b"barnacle")?;
+///         list.len()
+///     })
+/// })?;
+/// assert_eq!(pushed?, Some(3));
+///
+/// let (replaced, _) = session.write(|writer| {
+///     writer.put(b"ducks", b"teal, pintail")?;
+///     writer.replace_set::<_, Error>(b"ducks", None, |set| set.put(b"teal", 0.3).map(drop))
+/// })?;
+/// replaced?;
+/// let is_set = |row: Option<RowRef<'_>>| row.is_some_and(|row| row.sorted_set().is_some());
+/// assert!(session.get_with(b"ducks", is_set));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is a choice of its own; together they are no state machine"

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use skein_index::ComputeAction;
-use skein_model::RowRef;
+use skein_model::{RowRef, RowUpdate};
 use skein_sync::atomic::Ordering;
 
-use super::{RowUpdate, Writer};
+use super::Writer;
 use crate::Result;
 use crate::collection::SharedCollection;
 use crate::record;

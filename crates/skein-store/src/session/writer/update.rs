@@ -9,24 +9,50 @@ use std::sync::Arc;
 
 use skein_index::{ComputeAction, LocalGuard};
 use skein_log::LogOperation;
-use skein_model::{CollectionKind, ListEnd, MemberWrites, RowAllocator, RowLimits, RowRef};
+use skein_model::{
+    CollectionKind, ColumnChanges, ListEnd, MemberWrites, NoteColumns, RowAllocator, RowChange, RowLimits,
+    RowRef, RowUpdate, RowWriter, move_element, move_member, rename_row,
+};
 
-use super::{RowChange, RowUpdate, Writer, release_collection};
+use super::{Writer, release_collection};
 use crate::collection::SharedCollection;
 use crate::index::{IndexPlace, note_removed};
+use crate::record;
 use crate::session::memory_members::MemoryCollection;
-use crate::session::move_element::move_element;
-use crate::session::move_member::move_member;
-use crate::session::recorder::Recorder;
-use crate::session::row_writer::RowWriter;
 use crate::session::undo_journal::ReplacedRow;
-use crate::session::whole_rows::rename_row;
 use crate::store_core::StoreCore;
 use crate::{Error, Result};
 
 /// Decides the change of a row that was read. Returns `None` if it fails.
 type RowDecider<'d> =
-    &'d mut dyn FnMut(Option<RowRef<'_>>, &RowAllocator, &mut Recorder<'_>) -> Option<RowChange>;
+    &'d mut dyn FnMut(Option<RowRef<'_>>, &RowAllocator, NoteColumns<'_>) -> Option<RowChange>;
+
+/// Calls `decide` with the present row of a key, and appends the record of its decision. The record
+/// of columns has only their changes if both rows are large, else the whole row.
+fn decide_and_record(
+    out: &mut Vec<u8>,
+    key: &[u8],
+    current: Option<RowRef<'_>>,
+    rows: &RowAllocator,
+    decide: RowDecider<'_>,
+) -> Option<RowChange> {
+    let start = out.len();
+    let was_large = current.is_some_and(RowRef::is_large);
+    let change = decide(current, rows, &mut |columns: ColumnChanges<'_>| {
+        if was_large && columns.row.is_large() {
+            record::write_merge(out, key, 0, columns.set, columns.removed);
+        }
+    })?;
+    let is_expiry = matches!(change, RowChange::Expire(_));
+    let change = change.with_row(current, rows);
+    match &change {
+        RowChange::Put(row) if is_expiry => record::write_expiry(out, key, row.as_ref()),
+        RowChange::Put(row) if out.len() == start => record::write_row(out, key, row.as_ref()),
+        RowChange::Remove => record::write_remove(out, key, 0),
+        RowChange::Put(_) | RowChange::Keep | RowChange::Expire(_) => {}
+    }
+    Some(change)
+}
 
 /// The collections of the old and the new row of an exchange; both `None` if they are the same.
 struct CollectionHandover {
@@ -114,7 +140,7 @@ impl RowWriter for Writer<'_> {
     ) -> std::result::Result<Option<R>, E> {
         #[cfg(feature = "interference")]
         self.meet_interference();
-        self.change_members(key, &collection.0, |mut members| change(&mut members))
+        self.change_members(key, collection, |mut members| change(&mut members))
     }
 
     fn make_collection<R, E: From<Error>>(
@@ -145,25 +171,25 @@ impl RowWriter for Writer<'_> {
         self.as_group(|writer| move_element(writer, from, to))
     }
 
-    fn update_recorded<E: From<Error>>(
+    fn update_with_notes<E: From<Error>>(
         &mut self,
         key: &[u8],
         mut decide: impl FnMut(
             Option<RowRef<'_>>,
             &RowAllocator,
-            &mut Recorder<'_>,
+            NoteColumns<'_>,
         ) -> std::result::Result<RowChange, E>,
     ) -> std::result::Result<RowUpdate, E> {
         let mut refused = None;
-        let updated = self.update_by(key, &mut |row, rows, recorder| {
-            decide(row, rows, recorder).map_err(|error| refused = Some(error)).ok()
+        let updated = self.update_by(key, &mut |row, rows, note| {
+            decide(row, rows, note).map_err(|error| refused = Some(error)).ok()
         });
         refused.map_or_else(|| updated.map_err(E::from), Err)
     }
 }
 
 impl Writer<'_> {
-    /// As [`update_recorded`](RowWriter::update_recorded). The decision is a trait object, so that
+    /// As [`update_with_notes`](RowWriter::update_with_notes). The decision is a trait object, so that
     /// this is compiled once. If it returns `None`, the key stays as it is.
     fn update_by(&mut self, key: &[u8], decide: RowDecider<'_>) -> Result<RowUpdate> {
         self.begin_write()?;
@@ -179,9 +205,7 @@ impl Writer<'_> {
             let live = time.live(seen);
             self.core.keys.used(live);
             let start = self.records.begin(|out| {
-                let mut recorder = Recorder(Some(out));
-                decided = decide(live, rows, &mut recorder)
-                    .map(|change| recorder.resolve_expiry(key, live, change, rows));
+                decided = decide_and_record(out, key, live, rows, decide);
             });
             let (existed, version) = (live.is_some(), live.map_or(0, RowRef::version));
             let unchanged = RowUpdate { existed, changed: false, version };
@@ -290,4 +314,68 @@ pub(in crate::session) unsafe fn exchange(
     let removed_bytes =
         if taken.is_some() { note_removed(&core.keys.rows, exchanged.before, guard) } else { 0 };
     Ok(taken.map(|(version, epoch)| Exchanged { version, epoch, removed_bytes }))
+}
+
+#[cfg(test)]
+mod tests {
+    use skein_model::Row;
+
+    use super::*;
+    use crate::record::{RecordEffect, RowDelta, StoreRecord};
+
+    /// Returns the record of a decision about `current`.
+    fn record_of(
+        current: Option<RowRef<'_>>,
+        decide: impl FnOnce(Option<RowRef<'_>>, &RowAllocator, NoteColumns<'_>) -> Result<RowChange>,
+    ) -> Vec<u8> {
+        let (mut out, mut decide) = (Vec::new(), Some(decide));
+        decide_and_record(&mut out, b"goose", current, &RowAllocator::new(), &mut |row, rows, note| {
+            decide.take().expect("it decides once")(row, rows, note).ok()
+        });
+        out
+    }
+
+    #[test]
+    fn only_a_change_of_columns_from_large_to_large_is_recorded_alone() {
+        let rows = RowAllocator::new();
+        let large: [(&[u8], &[u8]); 2] = [(b"a", &[7; 3000]), (b"b", b"1")];
+        let [large, small] = [&large[..], &large[1..]].map(|columns| rows.columns(columns).unwrap().unwrap());
+        let put = |current: &Row, set: &[(&[u8], &[u8])], removed: &[&[u8]]| {
+            record_of(Some(current.as_ref()), |current, rows, note| {
+                let row = rows.merged(current, set, removed)?.expect("columns are left");
+                note(ColumnChanges { row: row.as_ref(), set, removed });
+                Ok(RowChange::Put(row))
+            })
+        };
+        let grown: &[(&[u8], &[u8])] = &[(b"c", &[8; 3000])];
+        for (current, set, removed, alone) in [
+            (&large, &grown[..0], &[&b"b"[..]][..], true),
+            (&large, grown, &[], true),
+            (&large, &[], &[b"a"], false),
+            (&small, grown, &[], false),
+            (&small, &[(b"c", b"2")], &[], false),
+        ] {
+            let record = put(current, set, removed);
+            let effect = StoreRecord::parse(&record).expect("a record").effect;
+            assert_eq!(matches!(effect, RecordEffect::Delta(RowDelta::Merge(_))), alone, "{effect:?}");
+            assert!(alone || matches!(effect, RecordEffect::Columns(_)), "{effect:?}");
+        }
+    }
+
+    #[test]
+    fn every_other_decision_is_recorded_by_itself() {
+        let rows = RowAllocator::new();
+        let row = rows.value(&[b"grey"]).unwrap();
+        let of = |current: Option<RowRef<'_>>, change: RowChange| record_of(current, |_, _, _| Ok(change));
+        let put = of(None, RowChange::Put(rows.value(&[b"bean"]).unwrap()));
+        let effect = StoreRecord::parse(&put).expect("a record").effect;
+        assert!(matches!(effect, RecordEffect::Value(b"bean")), "{effect:?}");
+        let removal = of(Some(row.as_ref()), RowChange::Remove);
+        assert!(matches!(StoreRecord::parse(&removal).expect("a record").effect, RecordEffect::Remove));
+        let later = of(Some(row.as_ref()), RowChange::Expire(Some(9)));
+        let later = StoreRecord::parse(&later).expect("a record");
+        assert!(later.expires == Some(9) && matches!(later.effect, RecordEffect::Value(b"grey")));
+        assert!(of(Some(row.as_ref()), RowChange::Keep).is_empty());
+        assert!(of(None, RowChange::Expire(Some(9))).is_empty(), "there is nothing that could expire");
+    }
 }

@@ -1,11 +1,14 @@
 //! Moves an element from an end of a list to an end of a list.
 
-use skein_model::ListEnd;
+use crate::ListEnd;
 
-use super::RowWriter;
+use super::row_writer::RowWriter;
 
 /// Moves an element; see [`RowWriter::move_element`].
-pub(super) fn move_element<W: RowWriter + ?Sized>(
+///
+/// # Errors
+/// As for that method.
+pub fn move_element<W: RowWriter + ?Sized>(
     writer: &mut W,
     (from, from_end): (&[u8], ListEnd),
     (to, to_end): (&[u8], ListEnd),

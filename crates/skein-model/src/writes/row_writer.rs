@@ -1,8 +1,10 @@
-//! The writes to rows, which every engine offers. All are built on few primitives. The files beside
-//! this one have the writes that are longer than a call.
+//! The writes to rows and collections, which every engine offers.
 
-use skein_model::column_table::Column;
-use skein_model::{
+use std::sync::Arc;
+
+use crate::column_table::Column;
+use crate::row::{ResidentCollection, SharedCollection};
+use crate::{
     CollectionHead, CollectionKind, ListEnd, ListWriter, MemberWrites, RowAllocator, RowLimits, RowRef,
     SetWriter,
 };
@@ -11,14 +13,13 @@ use super::change_or_make::change_or_make;
 use super::hashes::{put_columns, remove_columns, replace_columns, update_column};
 use super::move_element::move_element;
 use super::move_member::move_member;
-use super::recorder::Recorder;
+use super::row_change::{NoteColumns, RowChange, RowUpdate};
 use super::values;
 use super::whole_rows::{copy_row, rename_row, replace_by_collection};
-use super::writer::{RowChange, RowUpdate};
 use crate::{Error, Result};
 
 /// Writes to rows and collections. An engine implements the primitives: the methods without a body.
-/// All other writes stand on them. [`Writer`](super::Writer) is one implementation.
+/// All other writes stand on them.
 pub trait RowWriter {
     /// The error of a write that was not done.
     type Error: From<Error>;
@@ -32,12 +33,11 @@ pub trait RowWriter {
     /// `KeyTooLong`, `ValueTooLong`.
     fn check_sizes(&self, key: &[u8], bytes: usize) -> Result<()>;
 
-    /// Returns whether writes may spread the columns of a row now; see
-    /// [`Session::spread_columns`](crate::Session::spread_columns).
+    /// Returns whether writes may spread the columns of a row now: make a collection of them if they
+    /// are more than [`ROW_COLUMNS_MAX`](crate::ROW_COLUMNS_MAX).
     fn spreads_columns(&self) -> bool;
 
-    /// Returns the limits within which writes keep a collection in the row of its key; see
-    /// [`Session::pack_members`](crate::Session::pack_members).
+    /// Returns the limits within which writes keep a collection in the row of its key.
     fn row_limits(&self) -> RowLimits;
 
     /// Begins a write to a key, and calls `look` with its present row.
@@ -81,17 +81,18 @@ pub trait RowWriter {
         change: impl FnOnce(&mut dyn MemberWrites) -> std::result::Result<R, E>,
     ) -> std::result::Result<Option<(R, u64)>, E>;
 
-    /// Updates a key as [`update`](Self::update) does; the closure must also record its decision.
+    /// Updates a key as [`update`](Self::update) does. If the closure makes the new row by changes
+    /// of columns, it may note these.
     ///
     /// # Errors
     /// Those of the closure; a limit, the memory limit, and the errors of the engine.
-    fn update_recorded<E: From<Error> + From<Self::Error>>(
+    fn update_with_notes<E: From<Error> + From<Self::Error>>(
         &mut self,
         key: &[u8],
         decide: impl FnMut(
             Option<RowRef<'_>>,
             &RowAllocator,
-            &mut Recorder<'_>,
+            NoteColumns<'_>,
         ) -> std::result::Result<RowChange, E>,
     ) -> std::result::Result<RowUpdate, E>;
 
@@ -109,11 +110,7 @@ pub trait RowWriter {
         key: &[u8],
         mut decide: impl FnMut(Option<RowRef<'_>>, &RowAllocator) -> std::result::Result<RowChange, E>,
     ) -> std::result::Result<RowUpdate, E> {
-        self.update_recorded(key, |current, rows, recorder| {
-            let change = decide(current, rows)?;
-            recorder.record_whole(key, &change);
-            Ok(change)
-        })
+        self.update_with_notes(key, |current, rows, _| decide(current, rows))
     }
 
     /// Sets columns of a key atomically and keeps the other columns. Returns the number of new
@@ -280,25 +277,6 @@ pub trait RowWriter {
     /// `change` is called again if another writer changes the key meanwhile, and must not write to
     /// anything else. After `None`, forget what it noted: its key was removed by another writer.
     ///
-    /// ```
-    /// # use skein_store::*;
-    /// # let folder = tempfile::tempdir()?;
-    /// # let store = Store::open(folder.path(), StoreOptions::default())?;
-    /// let mut session = store.session();
-    /// let (written, _) = session.write(|writer| {
-    ///     writer.change_set::<_, Error>(b"geese", true, |set| {
-    ///         set.put(b"grey", 3.5)?;
-    ///         set.put(b"bean", 2.0)
-    ///     })
-    /// })?;
-    /// assert_eq!(written?, Some(None), "there was no score before");
-    /// session.get_with(b"geese", |row| {
-    ///     let set = row.and_then(|row| row.sorted_set()).expect("it was put").read();
-    ///     assert_eq!((set.len(), set.score(b"grey"), set.rank(3.5, b"grey")), (2, Some(3.5), 1));
-    /// });
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
     /// # Errors
     /// Those of `change`; a size limit, the memory limit; `WrongKind` if the key holds something
     /// else.
@@ -357,21 +335,6 @@ pub trait RowWriter {
     }
 
     /// Changes the list of a key, as [`change_set`](Self::change_set) changes a set.
-    ///
-    /// ```
-    /// # use skein_store::*;
-    /// # let folder = tempfile::tempdir()?;
-    /// # let store = Store::open(folder.path(), StoreOptions::default())?;
-    /// let (pushed, _) = store.session().write(|writer| {
-    ///     writer.change_list::<_, Error>(b"geese", true, |list| {
-    ///         list.push(ListEnd::Back, [&b"grey"[..], b"bean"].into_iter())?;
-    ///         list.insert(1, b"barnacle")?;
-    ///         list.len()
-    ///     })
-    /// })?;
-    /// assert_eq!(pushed?, Some(3));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     ///
     /// # Errors
     /// As for [`change_set`](Self::change_set).
@@ -442,20 +405,6 @@ pub trait RowWriter {
     /// `change` is called again if another writer changes the key meanwhile. It must not write to
     /// anything else.
     ///
-    /// ```
-    /// # use skein_store::*;
-    /// # let folder = tempfile::tempdir()?;
-    /// # let store = Store::open(folder.path(), StoreOptions::default())?;
-    /// store.put(b"geese", b"grey, bean")?;
-    /// let (replaced, _) = store.session().write(|writer| {
-    ///     writer.replace_set::<_, Error>(b"geese", None, |set| set.put(b"grey", 3.5).map(drop))
-    /// })?;
-    /// replaced?;
-    /// let is_set = |row: Option<RowRef<'_>>| row.is_some_and(|row| row.sorted_set().is_some());
-    /// assert!(store.session().get_with(b"geese", is_set));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
     /// # Errors
     /// Those of `change`; a size limit or the memory limit.
     fn replace_set<R, E: From<Error> + From<Self::Error>>(
@@ -489,6 +438,16 @@ pub trait StoredCollection: Sized {
 
     /// Returns the kind of the collection.
     fn kind(&self) -> CollectionKind;
+}
+
+impl<C: ResidentCollection> StoredCollection for Arc<SharedCollection<C>> {
+    fn of(row: RowRef<'_>) -> Option<Self> {
+        row.shared_collection()
+    }
+
+    fn kind(&self) -> CollectionKind {
+        (***self).kind()
+    }
 }
 
 impl StoredCollection for CollectionHead {

@@ -1,12 +1,12 @@
 //! Writes that replace all contents of a key, for every engine.
 
-use skein_model::column_table::{self as table, Column};
-use skein_model::{CollectionKind, MemberWrites, Row, RowAllocator, RowRef};
+use crate::column_table::{self as table, Column};
+use crate::{CollectionKind, MemberWrites, Row, RowAllocator, RowRef};
 
 use super::change_or_make::{change_packed, copied_from, next_row, put_copied};
+use super::row_change::RowChange;
 use super::row_columns::check_columns;
 use super::row_writer::{RowWriter, StoredCollection};
-use super::writer::RowChange;
 use crate::Error;
 
 /// Replaces the contents by columns in one row; see [`RowWriter::replace_columns`].
@@ -55,7 +55,10 @@ pub(super) fn replace_by_collection<W: RowWriter + ?Sized, R, E: From<Error> + F
 }
 
 /// Renames a key; see [`RowWriter::rename`].
-pub(super) fn rename_row<W: RowWriter + ?Sized>(
+///
+/// # Errors
+/// As for that method.
+pub fn rename_row<W: RowWriter + ?Sized>(
     writer: &mut W,
     from: &[u8],
     to: &[u8],

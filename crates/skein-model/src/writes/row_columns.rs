@@ -1,11 +1,10 @@
 //! Writes to columns in the row of their key: each makes the next row from the present one.
 
-use skein_model::column_table::{self as table, Column};
-use skein_model::{Row, RowAllocator, RowRef, VALUE_BYTES_MAX};
+use crate::column_table::{self as table, Column};
+use crate::{Row, RowAllocator, RowRef, VALUE_BYTES_MAX};
 
-use super::recorder::Recorder;
-use super::writer::RowChange;
-use crate::record;
+use super::row_change::{ColumnChanges, NoteColumns, RowChange};
+use crate::row::TABLE_BYTES_MAX;
 use crate::{Error, Result};
 
 /// Returns the current row if it has columns, or `None` for an absent key. Errors if the key holds
@@ -17,43 +16,51 @@ fn columns_of(current: Option<RowRef<'_>>) -> Result<Option<RowRef<'_>>> {
     }
 }
 
-/// Makes the row of a merge and its record. The record has only the changes if old and new row are
-/// large, else the whole row.
+/// Makes the row of a merge, and notes its changes.
 fn merge(
     rows: &RowAllocator,
-    recorder: &mut Recorder<'_>,
-    key: &[u8],
+    note: NoteColumns<'_>,
     current: Option<RowRef<'_>>,
     set: &[Column<'_>],
-    remove: &[&[u8]],
+    removed: &[&[u8]],
 ) -> Result<Option<Row>> {
-    let Some(row) = rows.merged(current, set, remove)? else { return Ok(None) };
-    if let Some(out) = &mut recorder.0 {
-        if current.is_some_and(RowRef::is_large) && row.as_ref().is_large() {
-            record::write_merge(out, key, 0, set, remove);
-        } else {
-            record::write_row(out, key, row.as_ref());
-        }
+    let row = rows.merged(current, set, removed)?;
+    if let Some(row) = &row {
+        note(ColumnChanges { row: row.as_ref(), set, removed });
     }
-    Ok(Some(row))
+    Ok(row)
+}
+
+/// The bytes of a log record before its key.
+const RECORD_HEAD: usize = 1 + 2 + 8;
+
+/// Returns an upper bound for the log record of a put of these columns, in the log of the engine in
+/// memory. Every engine has the same limit. The longest record is that of the whole row, with each
+/// column in its own table. The former columns then fit one small table, because otherwise only the
+/// changes are logged.
+pub fn columns_record_len_max(key: &[u8], columns: &[Column<'_>]) -> usize {
+    let tables = columns.len() * table::HEADS_OF_ONE_MAX + table::content_len(columns);
+    RECORD_HEAD + key.len() + size_of::<u64>() + 2 * TABLE_BYTES_MAX + tables
 }
 
 /// Rejects columns that fit no row or no record.
-pub(super) fn check_columns(key: &[u8], columns: &[Column<'_>]) -> Result<()> {
+///
+/// # Errors
+/// `ValueTooLong`, `WriteTooLong`.
+pub fn check_columns(key: &[u8], columns: &[Column<'_>]) -> Result<()> {
     Error::check_value_len(table::content_len(columns), VALUE_BYTES_MAX)?;
-    Error::check_record_len(record::columns_len_max(key, columns))
+    Error::check_record_len(columns_record_len_max(key, columns))
 }
 
 /// Makes the row after a put of checked columns. Returns the change and the number of new names.
 pub(super) fn decide_put(
-    key: &[u8],
     columns: &[Column<'_>],
     current: Option<RowRef<'_>>,
     rows: &RowAllocator,
-    recorder: &mut Recorder<'_>,
+    note: NoteColumns<'_>,
 ) -> Result<(RowChange, usize)> {
     let current = columns_of(current)?;
-    let Some(row) = merge(rows, recorder, key, current, columns, &[])? else {
+    let Some(row) = merge(rows, note, current, columns, &[])? else {
         return Ok((RowChange::Keep, 0));
     };
     let new = row.as_ref().column_count() - current.map_or(0, RowRef::column_count);
@@ -62,11 +69,10 @@ pub(super) fn decide_put(
 
 /// Makes the row after a removal of columns. Returns the change and the number of removed columns.
 pub(super) fn decide_removal(
-    key: &[u8],
     names: &[&[u8]],
     current: Option<RowRef<'_>>,
     rows: &RowAllocator,
-    recorder: &mut Recorder<'_>,
+    note: NoteColumns<'_>,
 ) -> Result<(RowChange, usize)> {
     let Some(old) = columns_of(current)? else { return Ok((RowChange::Keep, 0)) };
     // Absent names are left out, because the length of a log record is bounded.
@@ -74,12 +80,11 @@ pub(super) fn decide_removal(
     if names.is_empty() {
         return Ok((RowChange::Keep, 0));
     }
-    let row = merge(rows, recorder, key, current, &[], &names)?;
+    let row = merge(rows, note, current, &[], &names)?;
     let gone = old.column_count() - row.as_ref().map_or(0, |row| row.as_ref().column_count());
     if let Some(row) = row {
         return Ok((RowChange::Put(row), gone));
     }
-    recorder.record_whole(key, &RowChange::Remove);
     Ok((RowChange::Remove, gone))
 }
 
@@ -89,12 +94,12 @@ pub(super) fn decide_update<E: From<Error>>(
     column: &[u8],
     current: Option<RowRef<'_>>,
     rows: &RowAllocator,
-    recorder: &mut Recorder<'_>,
+    note: NoteColumns<'_>,
     decide: &mut impl FnMut(Option<&[u8]>) -> std::result::Result<Option<Vec<u8>>, E>,
 ) -> std::result::Result<RowChange, E> {
     let current = columns_of(current)?;
     let Some(value) = decide(current.and_then(|row| row.column(column)))? else { return Ok(RowChange::Keep) };
     let set = [(column, &value[..])];
     check_columns(key, &set)?;
-    Ok(merge(rows, recorder, key, current, &set, &[])?.map_or(RowChange::Keep, RowChange::Put))
+    Ok(merge(rows, note, current, &set, &[])?.map_or(RowChange::Keep, RowChange::Put))
 }

@@ -1,20 +1,20 @@
 //! Changes the members of a key's collection, wherever they are, or makes the collection.
 //!
 //! ```text
-//!   change_or_make ─► update_recorded ─┬─ members in the row, or no row ─► replace the row
-//!                                      ├─ the change outgrows the row ───► make a collection of the
-//!                                      │                                   members, and change that
-//!                                      └─ a collection ──────────────────► change it; the row stays
+//!   change_or_make ─► update ─┬─ members in the row, or no row ─► replace the row
+//!                             ├─ the change outgrows the row ───► make a collection of the
+//!                             │                                   members, and change that
+//!                             └─ a collection ──────────────────► change it; the row stays
 //! ```
 
 use std::ops::ControlFlow;
 
-use skein_model::{
+use crate::{
     CollectionKind, MemberWrites, PackedMembers, RowAllocator, RowLimits, RowMembers, RowRef, copy_members,
 };
 
+use super::row_change::RowChange;
 use super::row_writer::{RowWriter, StoredCollection};
-use super::writer::RowChange;
 use crate::{Error, Result};
 
 /// Errors if a row holds a value other than a collection of this kind.
@@ -120,7 +120,7 @@ fn change_in_row<W: RowWriter + ?Sized, R, E: From<Error> + From<W::Error>>(
 ) -> std::result::Result<FoundMembers<W::Collection, R>, E> {
     let limits = writer.row_limits();
     let mut found = FoundMembers::InRow(None);
-    writer.update_recorded::<E>(key, |row, rows, recorder| {
+    writer.update::<E>(key, |row, rows| {
         found = FoundMembers::InRow(None);
         check_kind(row, kind)?;
         if let Some(collection) = row.and_then(W::Collection::of) {
@@ -145,13 +145,11 @@ fn change_in_row<W: RowWriter + ?Sized, R, E: From<Error> + From<W::Error>>(
             return Ok(RowChange::Keep);
         };
         found = FoundMembers::InRow(Some(answer));
-        let next = if members.is_changed() || members.is_gone() {
-            next_row(&members, rows, row.and_then(RowRef::expires_at))?
+        if members.is_changed() || members.is_gone() {
+            Ok(next_row(&members, rows, row.and_then(RowRef::expires_at))?)
         } else {
-            RowChange::Keep
-        };
-        recorder.record_whole(key, &next);
-        Ok(next)
+            Ok(RowChange::Keep)
+        }
     })?;
     Ok(found)
 }

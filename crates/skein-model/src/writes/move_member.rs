@@ -1,12 +1,15 @@
 //! Moves a member from a set to a set.
 
-use skein_model::CollectionKind;
+use crate::CollectionKind;
 
-use super::RowWriter;
 use super::change_or_make::check_kind;
+use super::row_writer::RowWriter;
 
 /// Moves a member to another set; see [`RowWriter::move_member`].
-pub(super) fn move_member<W: RowWriter + ?Sized>(
+///
+/// # Errors
+/// As for that method.
+pub fn move_member<W: RowWriter + ?Sized>(
     writer: &mut W,
     kind: CollectionKind,
     from: &[u8],

@@ -1,10 +1,10 @@
 //! Writes to one value that depend on it: integers, and comparisons.
 
-use skein_model::RowRef;
+use crate::RowRef;
 use skein_syntax::number::parse_i64;
 
+use super::row_change::{RowChange, RowUpdate};
 use super::row_writer::RowWriter;
-use super::writer::{RowChange, RowUpdate};
 use crate::{Error, Result};
 
 /// Returns the current value, or `None` for an absent key. Errors if the key holds columns.

@@ -1,33 +1,31 @@
 //! Writes to columns, in both of their places: in the row of their key, or, if they are too many
-//! for a row, each as its own entry of the member index.
+//! for a row, each as a member of a collection.
 //!
 //! ```text
-//!   put_columns ─► update_recorded ─┬─ row with few columns, or absent ─► replace the row
-//!                                   ├─ new row has too many columns ────► spread: columns become
-//!                                   │                                     members, and a main row
-//!                                   │                                     replaces the row
-//!                                   └─ row stands for spread columns ───► put or remove members;
-//!                                                                         the row stays
+//!   put_columns ─► update_with_notes ─┬─ row with few columns, or absent ─► replace the row
+//!                                     ├─ new row has too many columns ────► spread: columns become
+//!                                     │                                     members, and a main row
+//!                                     │                                     replaces the row
+//!                                     └─ row stands for spread columns ───► put or remove members;
+//!                                                                           the row stays
 //! ```
 //!
-//! All columns of a row are spread at once, under the lock of a new collection (`collection`,
-//! invariant 4). So the disk has either the old row, or the new row with all its columns. Spread
+//! All columns of a row are spread at once, by one `make_collection`. So the disk has either the old row, or the new row with all its columns. Spread
 //! columns are never moved back into a row.
 
 use std::cell::{Cell, RefCell};
 
-use skein_model::column_table::{self as table, Column};
-use skein_model::{CollectionKind, MEMBER_BYTES_MAX, MemberWrites, Row, RowAllocator, RowRef};
+use crate::column_table::{self as table, Column};
+use crate::{CollectionKind, MEMBER_BYTES_MAX, MemberWrites, Row, RowAllocator, RowRef};
 
-use super::recorder::Recorder;
+use super::row_change::{NoteColumns, RowChange, RowUpdate};
 use super::row_columns::{check_columns, decide_put, decide_removal, decide_update};
 use super::row_writer::{RowWriter, StoredCollection};
 use super::whole_rows::{replace_by_collection, replace_row};
-use super::writer::{RowChange, RowUpdate};
 use crate::{Error, Result};
 
 /// The largest number of columns that a row keeps if writes spread columns; see
-/// [`Session::spread_columns`](crate::Session::spread_columns).
+/// [`RowWriter::spreads_columns`].
 pub const ROW_COLUMNS_MAX: usize = 64;
 
 /// The place of columns that a write did not find in a row.
@@ -52,7 +50,7 @@ fn change_columns<W: RowWriter + ?Sized, E: From<Error> + From<W::Error>>(
     mut in_row: impl FnMut(
         Option<RowRef<'_>>,
         &RowAllocator,
-        &mut Recorder<'_>,
+        NoteColumns<'_>,
     ) -> std::result::Result<RowChange, E>,
     mut in_hash: impl FnMut(&mut HashWriter<'_>) -> std::result::Result<bool, E>,
 ) -> std::result::Result<RowUpdate, E> {
@@ -62,14 +60,14 @@ fn change_columns<W: RowWriter + ?Sized, E: From<Error> + From<W::Error>>(
     };
     loop {
         let mut elsewhere = None;
-        let updated = writer.update_recorded::<E>(key, |current, rows, recorder| {
+        let updated = writer.update_with_notes::<E>(key, |current, rows, note| {
             elsewhere = None;
             let hash = current.filter(|row| row.is_hash());
             if let Some((collection, row)) = hash.and_then(W::Collection::of).zip(current) {
                 elsewhere = Some(ColumnsElsewhere::Hash(collection, row.version()));
                 return Ok(RowChange::Keep);
             }
-            match in_row(current, rows, recorder)? {
+            match in_row(current, rows, note)? {
                 RowChange::Put(row) if spreads(row.as_ref()) => {
                     elsewhere = Some(ColumnsElsewhere::Spread(row, current.map(RowRef::version)));
                     Ok(RowChange::Keep)
@@ -124,8 +122,11 @@ pub(super) fn put_columns<W: RowWriter + ?Sized>(
     put_checked_columns(writer, key, columns)
 }
 
-/// Puts columns after the check of their sizes.
-pub(super) fn put_checked_columns<W: RowWriter + ?Sized>(
+/// Puts columns as [`RowWriter::put_columns`] does, after the check of their sizes.
+///
+/// # Errors
+/// As for `put_columns`.
+pub fn put_checked_columns<W: RowWriter + ?Sized>(
     writer: &mut W,
     key: &[u8],
     columns: &[Column<'_>],
@@ -134,8 +135,8 @@ pub(super) fn put_checked_columns<W: RowWriter + ?Sized>(
     change_columns::<W, W::Error>(
         writer,
         key,
-        |current, rows, recorder| {
-            let (change, count) = decide_put(key, columns, current, rows, recorder)?;
+        |current, rows, note| {
+            let (change, count) = decide_put(columns, current, rows, note)?;
             new.set(count);
             Ok(change)
         },
@@ -187,8 +188,8 @@ pub(super) fn remove_columns<W: RowWriter + ?Sized>(
     change_columns::<W, W::Error>(
         writer,
         key,
-        |current, rows, recorder| {
-            let (change, count) = decide_removal(key, names, current, rows, recorder)?;
+        |current, rows, note| {
+            let (change, count) = decide_removal(names, current, rows, note)?;
             gone.set(count);
             Ok(change)
         },
@@ -216,9 +217,7 @@ pub(super) fn update_column<W: RowWriter + ?Sized, E: From<Error> + From<W::Erro
     change_columns::<W, E>(
         writer,
         key,
-        |current, rows, recorder| {
-            decide_update(key, column, current, rows, recorder, &mut *decide.borrow_mut())
-        },
+        |current, rows, note| decide_update(key, column, current, rows, note, &mut *decide.borrow_mut()),
         |hash| {
             let present = hash.members.value(column)?;
             let Some(value) = (decide.borrow_mut())(present.as_deref())? else { return Ok(false) };
@@ -241,7 +240,7 @@ impl HashWriter<'_> {
     /// Checks all columns before the first one is put. Errors if one of them cannot be put.
     fn admit(&mut self, columns: &[Column<'_>]) -> Result<()> {
         for (name, value) in columns {
-            check_name(name)?;
+            Error::check_column_name(name)?;
             if let Err(refused) = self.members.admit_growth() {
                 let mut present = None;
                 self.members.with_value(name, &mut |value| present = Some(value.len()))?;
@@ -257,10 +256,4 @@ impl HashWriter<'_> {
     fn put(&mut self, name: &[u8], value: &[u8]) -> Result<bool> {
         self.members.put_value(name, value)
     }
-}
-
-/// Rejects a name that the member index cannot hold.
-pub(super) fn check_name(name: &[u8]) -> Result<()> {
-    let (len, limit) = (name.len(), MEMBER_BYTES_MAX);
-    if len > limit { Err(Error::ColumnNameTooLong { len, limit }) } else { Ok(()) }
 }
