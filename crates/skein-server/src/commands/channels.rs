@@ -108,31 +108,7 @@ pub(crate) fn remove_all(shared: &ServerShared, client: &mut ClientState) {
     client.show_subscriptions();
 }
 
-/// Defines the handlers of subscriptions.
-macro_rules! subscriptions {
-    ($($name:ident = $change:ident, $kind:expr, $what:literal;)+) => {
-        $(
-            pub(in crate::commands) fn $name(
-                context: &mut CommandContext<'_>,
-                args: &RequestArgs<'_>,
-                reply: &mut ReplyWriter<'_>,
-            ) -> CommandResult {
-                $change(context, args, reply, $kind, $what)
-            }
-        )+
-    };
-}
-
-subscriptions! {
-    subscribe = add, ChannelKind::Channel, "subscribe";
-    psubscribe = add, ChannelKind::Pattern, "psubscribe";
-    ssubscribe = add, ChannelKind::Shard, "ssubscribe";
-    unsubscribe = remove, ChannelKind::Channel, "unsubscribe";
-    punsubscribe = remove, ChannelKind::Pattern, "punsubscribe";
-    sunsubscribe = remove, ChannelKind::Shard, "sunsubscribe";
-}
-
-fn publish_to(
+fn publish(
     context: &CommandContext<'_>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
@@ -144,22 +120,6 @@ fn publish_to(
     });
     reply.count(receivers);
     Ok(AfterCommand::Done)
-}
-
-pub(super) fn publish(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> CommandResult {
-    publish_to(context, args, reply, ChannelKind::Channel)
-}
-
-pub(super) fn spublish(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> CommandResult {
-    publish_to(context, args, reply, ChannelKind::Shard)
 }
 
 /// Runs PUBSUB.

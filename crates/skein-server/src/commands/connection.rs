@@ -2,6 +2,8 @@
 
 pub(crate) mod table;
 
+use std::sync::Arc;
+
 use skein_syntax::number::parse_i64;
 
 use super::access::denied::remember_login;
@@ -11,6 +13,7 @@ use super::monitor::stop_monitoring;
 use super::{AfterCommand, CommandContext, CommandError, CommandResult, is};
 use crate::acl::{Acl, DEFAULT};
 use crate::clients::client::ClientState;
+use crate::net::loading::Loading;
 use crate::observe::info::REDIS_VERSION;
 use crate::resp::{Protocol, ReplyWriter, RequestArgs};
 use crate::shared::ServerShared;
@@ -34,20 +37,12 @@ pub(super) fn ping(
     Ok(AfterCommand::Done)
 }
 
-pub(super) fn echo(
-    _: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> CommandResult {
+pub(super) fn echo(args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) -> CommandResult {
     reply.bulk(args.get(1));
     Ok(AfterCommand::Done)
 }
 
-pub(super) fn quit(
-    _: &mut CommandContext<'_>,
-    _: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> CommandResult {
+pub(super) fn quit(reply: &mut ReplyWriter<'_>) -> CommandResult {
     reply.ok();
     Ok(AfterCommand::Close)
 }
@@ -63,6 +58,43 @@ pub(crate) struct LoginContext<'e> {
     pub refused: &'e RefusedLogin<'e>,
 }
 
+/// A server that may be loading, or busy.
+pub(super) trait LoginServer {
+    /// Calls `run` with a login context.
+    fn with_login<R>(&self, client: &mut ClientState, run: impl FnOnce(&mut LoginContext<'_>) -> R) -> R;
+
+    /// Ends the messages that a client receives without asking.
+    fn end_messages(&self, client: &mut ClientState);
+}
+
+impl LoginServer for Arc<ServerShared> {
+    /// Reports rejected logins to ACL LOG.
+    fn with_login<R>(&self, client: &mut ClientState, run: impl FnOnce(&mut LoginContext<'_>) -> R) -> R {
+        let refused = |client: &ClientState, given_with: &[u8], user: &[u8]| {
+            remember_login(self, client, given_with, user);
+        };
+        run(&mut LoginContext { client, acl: &self.acl, refused: &refused })
+    }
+
+    fn end_messages(&self, client: &mut ClientState) {
+        remove_all(self, client);
+        stop_monitoring(self, client);
+        stop_tracking(self, client);
+    }
+}
+
+impl LoginServer for Loading {
+    /// ACL LOG starts after loading; until then only the server's log has rejected logins.
+    fn with_login<R>(&self, client: &mut ClientState, run: impl FnOnce(&mut LoginContext<'_>) -> R) -> R {
+        let refused = |_: &ClientState, _: &[u8], user: &[u8]| {
+            tracing::warn!(user = %user.escape_ascii(), "a client gave a wrong password while the data was loading");
+        };
+        run(&mut LoginContext { client, acl: &self.acl, refused: &refused })
+    }
+
+    fn end_messages(&self, _: &mut ClientState) {}
+}
+
 impl LoginContext<'_> {
     /// Logs in with a password that the command `given_with` contained. Errors if it is wrong.
     fn log_in(&mut self, given_with: &[u8], user: &[u8], password: &[u8]) -> Result<(), CommandError> {
@@ -75,58 +107,36 @@ impl LoginContext<'_> {
     }
 }
 
-/// Calls `run` with a login context that reports rejected logins to ACL LOG.
-pub(super) fn with_login<R>(
-    client: &mut ClientState,
-    shared: &ServerShared,
-    run: impl FnOnce(&mut LoginContext<'_>) -> R,
-) -> R {
-    let refused = |client: &ClientState, given_with: &[u8], user: &[u8]| {
-        remember_login(shared, client, given_with, user);
-    };
-    run(&mut LoginContext { client, acl: &shared.acl, refused: &refused })
-}
-
 pub(super) fn auth(
-    context: &mut CommandContext<'_>,
+    client: &mut ClientState,
+    server: &impl LoginServer,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) -> CommandResult {
-    with_login(context.client, context.shared, |login| authenticate(login, args, reply))?;
-    Ok(AfterCommand::Done)
-}
-
-pub(crate) fn authenticate(
-    login: &mut LoginContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
-    match args.len() {
-        2 if login.acl.users.default_user().no_password => {
-            return Err(CommandError::text(
-                "ERR AUTH <password> called without any password configured for the default user. \
-                 Are you sure your configuration is correct?",
-            ));
-        }
-        2 => login.log_in(args.get(0), DEFAULT, args.get(1))?,
-        3 => login.log_in(args.get(0), args.get(1), args.get(2))?,
-        _ => return Err(super::command_error::SYNTAX),
-    }
+    server.with_login(client, |login| match args.len() {
+        2 if login.acl.users.default_user().no_password => Err(CommandError::text(
+            "ERR AUTH <password> called without any password configured for the default user. \
+             Are you sure your configuration is correct?",
+        )),
+        2 => login.log_in(args.get(0), DEFAULT, args.get(1)),
+        3 => login.log_in(args.get(0), args.get(1), args.get(2)),
+        _ => Err(super::command_error::SYNTAX),
+    })?;
     reply.ok();
-    Ok(())
+    Ok(AfterCommand::Done)
 }
 
 /// Runs `HELLO [version [AUTH user password] [SETNAME name]]`.
 pub(super) fn hello(
-    context: &mut CommandContext<'_>,
+    client: &mut ClientState,
+    server: &impl LoginServer,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) -> CommandResult {
-    with_login(context.client, context.shared, |login| negotiate_hello(login, args, reply))?;
-    Ok(AfterCommand::Done)
+    server.with_login(client, |login| negotiate_hello(login, args, reply)).map(|()| AfterCommand::Done)
 }
 
-pub(crate) fn negotiate_hello(
+fn negotiate_hello(
     login: &mut LoginContext<'_>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
@@ -209,31 +219,19 @@ pub(super) fn checked_name(name: &[u8], what: &str, fault: CommandError) -> Resu
 /// Runs RESET: restores a connection to its initial state, except for the library's name and
 /// version.
 pub(super) fn reset(
-    context: &mut CommandContext<'_>,
-    _: &RequestArgs<'_>,
+    client: &mut ClientState,
+    server: &impl LoginServer,
     reply: &mut ReplyWriter<'_>,
 ) -> CommandResult {
-    end_messages(context.shared, context.client);
-    with_login(context.client, context.shared, |login| reset_at(login, reply));
-    Ok(AfterCommand::Done)
-}
-
-/// Ends the messages that a client receives without asking.
-pub(super) fn end_messages(shared: &ServerShared, client: &mut ClientState) {
-    remove_all(shared, client);
-    stop_monitoring(shared, client);
-    stop_tracking(shared, client);
-}
-
-pub(crate) fn reset_at(login: &mut LoginContext<'_>, reply: &mut ReplyWriter<'_>) {
-    let client = &mut *login.client;
+    server.end_messages(client);
     client.set_protocol(Protocol::default());
     client.replies.reset();
     client.leave_multi();
     client.snapshot.end();
     client.select(0);
-    client.log_out(&login.acl.users);
+    server.with_login(client, |login| login.client.log_out(&login.acl.users));
     client.set_attributes(|attributes| attributes.name = Vec::new());
     reply.set_protocol(client.protocol);
     reply.simple("RESET");
+    Ok(AfterCommand::Done)
 }

@@ -31,22 +31,14 @@ pub(crate) fn parse_database(text: &[u8], count: u32) -> Result<u32, CommandErro
 }
 
 pub(super) fn select(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> CommandResult {
-    select_at(context.client, args, reply).map(|()| AfterCommand::Done)
-}
-
-pub(super) fn select_at(
     client: &mut ClientState,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
+) -> CommandResult {
     let database = parse_database(args.get(1), client.databases().count())?;
     client.select(database);
     reply.ok();
-    Ok(())
+    Ok(AfterCommand::Done)
 }
 
 /// Returns the argument of MOVE that names another database.
@@ -67,9 +59,8 @@ pub(super) fn move_key(
         return Err(SAME_OBJECTS);
     }
     let (from, to) = (args.get(1), args.get(3));
-    let (moved, ticket) = context.session.write(|writer| writer.rename(from, to, false));
-    context.ticket = ticket;
-    reply.int(moved??.unwrap_or(false).into());
+    let moved = context.write(|writer| writer.rename(from, to, false));
+    reply.int(moved?.unwrap_or(false).into());
     Ok(AfterCommand::Done)
 }
 

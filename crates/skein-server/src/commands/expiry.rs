@@ -116,22 +116,6 @@ fn set_until(
     Ok(())
 }
 
-pub(super) fn set_ex(
-    writer: &mut EngineWriter<'_, '_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
-    set_until(writer, args, reply, "setex", EX)
-}
-
-pub(super) fn pset_ex(
-    writer: &mut EngineWriter<'_, '_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
-    set_until(writer, args, reply, "psetex", PX)
-}
-
 pub(super) fn get_ex(
     writer: &mut EngineWriter<'_, '_>,
     args: &RequestArgs<'_>,
@@ -238,38 +222,6 @@ fn expire_in(
     Ok(())
 }
 
-pub(super) fn expire(
-    writer: &mut EngineWriter<'_, '_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
-    expire_in(writer, args, reply, "expire", EX)
-}
-
-pub(super) fn pexpire(
-    writer: &mut EngineWriter<'_, '_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
-    expire_in(writer, args, reply, "pexpire", PX)
-}
-
-pub(super) fn expire_at(
-    writer: &mut EngineWriter<'_, '_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
-    expire_in(writer, args, reply, "expireat", EXAT)
-}
-
-pub(super) fn pexpire_at(
-    writer: &mut EngineWriter<'_, '_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
-    expire_in(writer, args, reply, "pexpireat", PXAT)
-}
-
 pub(super) fn persist(
     writer: &mut EngineWriter<'_, '_>,
     args: &RequestArgs<'_>,
@@ -297,14 +249,6 @@ fn answer(row: Option<RowView<'_>>, reply: &mut ReplyWriter<'_>, show: impl FnOn
     }
 }
 
-pub(super) fn expire_time(row: Option<RowView<'_>>, _: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
-    answer(row, reply, seconds);
-}
-
-pub(super) fn pexpire_time(row: Option<RowView<'_>>, _: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
-    answer(row, reply, |at| at);
-}
-
 fn left(
     context: &mut CommandContext<'_>,
     args: &RequestArgs<'_>,
@@ -317,20 +261,4 @@ fn left(
         Ok::<_, CommandError>(())
     })?;
     Ok(AfterCommand::Done)
-}
-
-pub(super) fn ttl(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<AfterCommand, CommandError> {
-    left(context, args, reply, seconds)
-}
-
-pub(super) fn pttl(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<AfterCommand, CommandError> {
-    left(context, args, reply, |ms| ms)
 }

@@ -15,15 +15,13 @@ use std::ops::ControlFlow;
 
 use skein_syntax::number::parse_i64;
 
-use super::CommandError;
 use super::command_error::{INFINITE_SUM, NOT_A_FLOAT, NOT_AN_INTEGER};
+use super::{CommandError, reply_or_error};
 use crate::redis::long_double::LongDouble;
 use crate::resp::{ReplyWriter, RequestArgs};
 use skein_data::{ColumnsReader, EngineWriter, Error, RowError, RowView, RowWriter as _, VALUE_BYTES_MAX};
 
-pub(super) use all::{ColumnsReply, HGetAll, HKeys, HVals};
-pub(super) use random::HRandField;
-pub(super) use scan::hscan;
+pub(super) use all::ColumnsReply;
 
 /// Approximate bytes of a reply for each column besides its name and value.
 const COLUMN_OVERHEAD: usize = 16;
@@ -54,15 +52,12 @@ fn with_columns(
     reply: &mut ReplyWriter<'_>,
     answer: impl FnOnce(Option<&ColumnsReader<'_>>, &mut ReplyWriter<'_>),
 ) {
-    let start = reply.position();
-    let answered = answer_of(row, reply, |columns, reply| {
-        answer(columns, reply);
-        Ok(())
+    reply_or_error(reply, |reply| {
+        columns_of(row, |columns| {
+            answer(columns, reply);
+            Ok(())
+        })
     });
-    if let Err(fault) = answered {
-        reply.truncate(start);
-        fault.write(reply);
-    }
 }
 
 pub(super) fn hget(row: Option<RowView<'_>>, args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {

@@ -94,7 +94,7 @@ pub(super) fn pf_count(
 /// Returns the count of one key, and keeps it in the value.
 fn count_one(context: &mut CommandContext<'_>, key: &[u8]) -> Result<u64, CommandError> {
     let (mut count, mut found) = (0, false);
-    let (counted, ticket) = context.session.write(|writer| {
+    let counted = context.write(|writer| {
         writer.update(key, |row, rows| {
             (count, found) = (0, row.is_some());
             let Some(value) = value_of(row)? else { return Ok(RowChange::Keep) };
@@ -110,8 +110,7 @@ fn count_one(context: &mut CommandContext<'_>, key: &[u8]) -> Result<u64, Comman
         })
     });
     context.client.lookups.note(found);
-    context.ticket = context.ticket.max(ticket);
-    counted??;
+    counted?;
     Ok(count)
 }
 
@@ -147,7 +146,7 @@ pub(super) fn pf_merge(
         let encoding = context.look_up(key, |row| add_row(&mut union, row?))?;
         dense |= encoding == Some(Encoding::Dense);
     }
-    let (merged, ticket) = context.session.write(|writer| {
+    context.write(|writer| {
         writer.update(args.get(1), |row, rows| {
             let mut value = match value_of(row)? {
                 Some(value) => of(value)?.to_owned(),
@@ -160,9 +159,7 @@ pub(super) fn pf_merge(
             value.forget_count();
             changed(rows, row, &[value.bytes()])
         })
-    });
-    context.ticket = context.ticket.max(ticket);
-    merged??;
+    })?;
     reply.ok();
     Ok(AfterCommand::Done)
 }
@@ -174,7 +171,7 @@ pub(super) fn pf_debug(
 ) -> CommandResult {
     let bytes_max = context.shared.settings.reply_bytes_max.get();
     let start = reply.position();
-    let (shown, ticket) = context.session.write(|writer| {
+    context.write(|writer| {
         writer.update(args.get(2), |row, rows| {
             reply.truncate(start);
             let value = value_of(row)?.ok_or(CommandError::text("ERR The specified key does not exist"))?;
@@ -183,9 +180,7 @@ pub(super) fn pf_debug(
                 None => Ok::<_, CommandError>(RowChange::Keep),
             }
         })
-    });
-    context.ticket = context.ticket.max(ticket);
-    shown??;
+    })?;
     Ok(AfterCommand::Done)
 }
 

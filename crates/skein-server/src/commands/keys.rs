@@ -12,27 +12,10 @@ use crate::resp::{ReplyWriter, RequestArgs};
 use skein_data::{CollectionKind, RowView, ScanDirection};
 
 pub(super) use object::{integers_of, is_list, is_packed, object};
-pub(super) use random::random_key;
-pub(super) use remove::{RemoveKeysTask, del, del_in_slices};
+pub(super) use remove::RemoveKeysTask;
 
 pub(super) fn exists_one(row: Option<RowView<'_>>, _: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
     reply.int(row.is_some().into());
-}
-
-pub(super) fn exists(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<AfterCommand, CommandError> {
-    count_present(context, args, reply, false)
-}
-
-pub(super) fn touch(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<AfterCommand, CommandError> {
-    count_present(context, args, reply, true)
 }
 
 /// Replies with the number of keys that exist. A key that is named twice counts twice.

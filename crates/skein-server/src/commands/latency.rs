@@ -114,8 +114,7 @@ fn histograms(
     for (kind, seen) in found {
         reply.bulk(kind.name().as_bytes());
         reply.map(2);
-        reply.bulk(b"calls");
-        reply.places(seen.latency.total());
+        reply.named("calls").places(seen.latency.total());
         reply.bulk(b"histogram_usec");
         let doublings = rising(seen);
         reply.map(doublings.len());

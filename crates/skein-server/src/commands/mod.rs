@@ -80,11 +80,11 @@ use std::time::Instant;
 
 use crate::clients::client::ClientState;
 use crate::notice::key_events::KeyChanges;
-use crate::resp::RequestArgs;
+use crate::resp::{ReplyWriter, RequestArgs};
 use crate::shared::ServerShared;
 use crate::shared::exclusion_gate::StableDatabases;
 use crate::shared::migrations::MigrationJob;
-use skein_data::{EngineKeys, RowView, Ticket};
+use skein_data::{EngineKeys, EngineWriter, RowView, Ticket};
 
 pub(crate) use crate::command_table::{Command, Flag, ResolvedTag, find, is, plan_of, resolve, takes};
 pub(crate) use crate::request::command_error::{self, CommandError, OUT_OF_MEMORY};
@@ -125,6 +125,16 @@ impl CommandContext<'_> {
     /// Returns the number of keys of the selected database.
     pub(crate) fn keys(&mut self) -> usize {
         self.session.keyspace_stats(self.client.keyspace()).keys
+    }
+
+    /// Runs single-key writes. The reply waits until they are durable.
+    pub(crate) fn write<R, E: Into<CommandError>>(
+        &mut self,
+        writes: impl FnOnce(&mut EngineWriter<'_, '_>) -> Result<R, E>,
+    ) -> Result<R, CommandError> {
+        let (written, ticket) = self.session.write(writes);
+        self.ticket = self.ticket.max(ticket);
+        written?.map_err(E::into)
     }
 
     /// Does the same as [`look_up`](Self::look_up) without counting as a use of the key.
@@ -216,6 +226,19 @@ pub(crate) fn refuse(
             client.mark_multi_failed();
             unknown_command(args)
         }
+    }
+}
+
+/// Replies with `answer`, or with its error instead.
+#[inline]
+fn reply_or_error(
+    reply: &mut ReplyWriter<'_>,
+    answer: impl FnOnce(&mut ReplyWriter<'_>) -> Result<(), CommandError>,
+) {
+    let start = reply.position();
+    if let Err(fault) = answer(reply) {
+        reply.truncate(start);
+        fault.write(reply);
     }
 }
 

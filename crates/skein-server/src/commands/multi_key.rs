@@ -18,9 +18,7 @@ fn move_key(
     to: &[u8],
     replace: bool,
 ) -> Result<bool, CommandError> {
-    let (moved, ticket) = context.session.write(|writer| writer.rename(from, to, replace));
-    context.ticket = ticket;
-    moved??.ok_or(CommandError::text("ERR no such key"))
+    context.write(|writer| writer.rename(from, to, replace))?.ok_or(CommandError::text("ERR no such key"))
 }
 
 pub(super) fn rename(
@@ -76,9 +74,8 @@ pub(super) fn copy(
     if from == to {
         return Err(SAME_OBJECTS);
     }
-    let (copied, ticket) = context.session.write(|writer| writer.copy(from, to, replace));
-    context.ticket = ticket;
-    reply.int(copied??.unwrap_or(false).into());
+    let copied = context.write(|writer| writer.copy(from, to, replace));
+    reply.int(copied?.unwrap_or(false).into());
     Ok(AfterCommand::Done)
 }
 

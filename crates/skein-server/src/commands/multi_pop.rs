@@ -1,11 +1,11 @@
 //! The common parts of LMPOP, ZMPOP and their blocking forms, which pop from the first of several
 //! keys.
 
-use super::blocking::{BlockingQuery, parse_timeout};
+use super::blocking::{BlockingQuery, Served, parse_timeout, serve};
 use super::command_error::SYNTAX;
 use super::{AfterCommand, CommandContext, CommandError, CommandResult, is};
 use crate::resp::{ReplyWriter, RequestArgs};
-use skein_data::EngineWriter;
+use skein_data::{EngineKeys, EngineWriter};
 use skein_syntax::number::parse_i64;
 
 /// Pops the requested entries from a key, and replies with them. Returns whether there were any.
@@ -41,22 +41,27 @@ impl<E> MultiPop<E> {
         Ok(Self { count_at, keys, end, most: most.unwrap_or(1) })
     }
 
-    /// Reads the request of a blocking form: a timeout stands before the number of keys.
-    pub(super) fn parse_blocking(
-        args: &RequestArgs<'_>,
-        parse_end: impl FnOnce(&[u8]) -> Result<E, CommandError>,
-    ) -> Result<Self, CommandError> {
-        Self::parse(args, 2, parse_end)
-    }
-
-    /// Returns the keys and the timeout of the blocking form.
+    /// Returns the keys and the timeout of the blocking form, which has a timeout before the number of
+    /// keys.
     pub(super) fn blocking_query(
         args: &RequestArgs<'_>,
         parse_end: impl FnOnce(&[u8]) -> Result<E, CommandError>,
     ) -> Result<BlockingQuery, CommandError> {
         let first = 3;
-        let keys = Self::parse_blocking(args, parse_end)?.keys;
+        let keys = Self::parse(args, 2, parse_end)?.keys;
         Ok(BlockingQuery { keys: first..first + keys, timeout: parse_timeout(args.get(1))?, waits: true })
+    }
+
+    /// Serves a waiting client of the blocking form from a key that has entries.
+    pub(super) fn serve(
+        session: &mut EngineKeys<'_>,
+        args: &RequestArgs<'_>,
+        key: &[u8],
+        reply: &mut ReplyWriter<'_>,
+        parse_end: impl FnOnce(&[u8]) -> Result<E, CommandError>,
+        pop: PopSeveral<E>,
+    ) -> Served {
+        serve(session, |writer| pop(writer, &Self::parse(args, 2, parse_end)?, key, reply))
     }
 
     /// Runs the command: pops from the first key that has any.
@@ -68,7 +73,7 @@ impl<E> MultiPop<E> {
         pop: PopSeveral<E>,
     ) -> CommandResult {
         let asked = Self::parse(args, 1, parse_end)?;
-        let (popped, ticket) = context.session.write(|writer| {
+        let popped = context.write(|writer| {
             for key in asked.keys(args) {
                 if pop(writer, &asked, key, reply)? {
                     return Ok::<_, CommandError>(true);
@@ -76,8 +81,7 @@ impl<E> MultiPop<E> {
             }
             Ok(false)
         });
-        context.ticket = context.ticket.max(ticket);
-        if !popped?? {
+        if !popped? {
             reply.null_array();
         }
         Ok(AfterCommand::Done)

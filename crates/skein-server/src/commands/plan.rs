@@ -219,9 +219,7 @@ impl Plan {
                 context.look_up_unused(args.get(1), |row| row.map(|row| read(row, args, reply)))?;
             }
             (_, Run::AsBatched(Batched::Write(write))) => {
-                let (written, ticket) = context.session.write(|writer| write.run(writer, args, reply));
-                context.ticket = context.ticket.max(ticket);
-                written??;
+                context.write(|writer| write.run(writer, args, reply))?;
             }
         }
         Ok(AfterCommand::Done)

@@ -164,21 +164,13 @@ pub(super) fn last_save(
     Ok(AfterCommand::Done)
 }
 
-pub(super) fn time(
-    _: &mut CommandContext<'_>,
-    _: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> CommandResult {
-    tell_time(reply);
-    Ok(AfterCommand::Done)
-}
-
-/// Writes the current time.
-pub(super) fn tell_time(reply: &mut ReplyWriter<'_>) {
+/// Replies with the current time.
+pub(super) fn time(reply: &mut ReplyWriter<'_>) -> CommandResult {
     let now = UNIX_EPOCH.elapsed().unwrap_or_default();
     reply.array(2);
     reply.bulk_number(now.as_secs());
     reply.bulk_number(now.subsec_micros().into());
+    Ok(AfterCommand::Done)
 }
 
 /// Runs WAIT. There are no replicas, so the number of acknowledgements is 0, however long a client

@@ -264,11 +264,9 @@ fn store(
     values: &[Option<Vec<u8>>],
 ) -> Result<(), CommandError> {
     let elements = || values.iter().map(|value| value.as_deref().unwrap_or_default());
-    let (stored, ticket) = context.session.write(|writer| {
+    context.write(|writer| {
         writer.replace_list::<_, CommandError>(key, None, |list| Ok(list.push(ListEnd::Back, elements())?))
-    });
-    context.ticket = context.ticket.max(ticket);
-    stored?
+    })
 }
 
 /// Returns whether the rights that allow this request, in its stored form, allow to read every key:
@@ -279,7 +277,7 @@ fn may_read_all_keys(client: &ClientState, args: &RequestArgs<'_>) -> bool {
     named.args().is_some_and(|named| client.may_read_all_keys_in(command, &named))
 }
 
-fn run(
+pub(super) fn run(
     context: &mut CommandContext<'_>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
@@ -298,20 +296,4 @@ fn run(
         }
     }
     Ok(AfterCommand::Done)
-}
-
-pub(super) fn sort(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> CommandResult {
-    run(context, args, reply, true)
-}
-
-pub(super) fn sort_ro(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> CommandResult {
-    run(context, args, reply, false)
 }

@@ -15,15 +15,6 @@ use crate::resp::{ReplyWriter, RequestArgs};
 pub(super) const NO_CLUSTER: CommandError =
     CommandError::text("ERR This instance has cluster support disabled");
 
-/// Runs CLUSTER and the commands of clients of a cluster. The worker has checked the subcommand.
-pub(super) fn cluster(
-    _: &mut CommandContext<'_>,
-    _: &RequestArgs<'_>,
-    _: &mut ReplyWriter<'_>,
-) -> CommandResult {
-    Err(NO_CLUSTER)
-}
-
 const MODULE_HELP: &[&str] = &[
     "MODULE <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
     "LIST",
@@ -70,22 +61,14 @@ pub(super) fn replica_of(
     ))
 }
 
-pub(super) fn role(
-    _: &mut CommandContext<'_>,
-    _: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> CommandResult {
-    tell_role(reply);
-    Ok(AfterCommand::Done)
-}
-
 /// Writes the role of a master without replicas. Nothing is ever sent to a replica, so the offset
 /// is 0.
-pub(super) fn tell_role(reply: &mut ReplyWriter<'_>) {
+pub(super) fn role(reply: &mut ReplyWriter<'_>) -> CommandResult {
     reply.array(3);
     reply.bulk(b"master");
     reply.int(0);
     reply.array(0);
+    Ok(AfterCommand::Done)
 }
 
 /// `FAILOVER [TO host port [FORCE]] [ABORT] [TIMEOUT milliseconds]`: correct requests fail for want

@@ -21,10 +21,6 @@ use skein_data::{
 };
 
 use bit_fields::bit_field_key_flags;
-pub(super) use bit_fields::{bit_field, bit_field_ro};
-pub(super) use bit_operations::bit_op;
-pub(super) use bits::{bit_count, bit_count_alone, bit_pos, bit_pos_alone, get_bit, set_bit};
-pub(super) use ranges::{get_range, set_range};
 
 const TOO_LONG: CommandError =
     CommandError::text("ERR string exceeds maximum allowed size (proto-max-bulk-len)");
@@ -198,7 +194,7 @@ pub(super) fn append(
     Ok(())
 }
 
-fn add(
+pub(super) fn add(
     writer: &mut EngineWriter<'_, '_>,
     key: &[u8],
     by: i64,
@@ -206,22 +202,6 @@ fn add(
 ) -> Result<(), CommandError> {
     reply.int(writer.increment(key, by)?);
     Ok(())
-}
-
-pub(super) fn incr(
-    writer: &mut EngineWriter<'_, '_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
-    add(writer, args.get(1), 1, reply)
-}
-
-pub(super) fn decr(
-    writer: &mut EngineWriter<'_, '_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
-    add(writer, args.get(1), -1, reply)
 }
 
 pub(super) fn incr_by(

@@ -47,7 +47,7 @@ use skein_data::{
     Ticket,
 };
 
-pub(super) use long_read::{LongRead, LongReply, read_or_slices};
+pub(super) use long_read::{LongReply, read_in_batch, read_in_slices, read_or_slices};
 pub(crate) use range_total::{CountTask, RemoveRangeTask};
 pub(super) use view::{SlicedView, ViewTask, full_from};
 

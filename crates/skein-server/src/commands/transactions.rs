@@ -66,44 +66,23 @@ pub(crate) fn enqueue(
     }
 }
 
-pub(super) fn multi(
-    context: &mut CommandContext<'_>,
-    _: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> CommandResult {
-    begin_multi(context.client, reply)?;
-    Ok(AfterCommand::Done)
-}
-
-pub(super) fn begin_multi(client: &mut ClientState, reply: &mut ReplyWriter<'_>) -> Result<(), CommandError> {
+pub(super) fn multi(client: &mut ClientState, reply: &mut ReplyWriter<'_>) -> CommandResult {
     if client.in_multi() {
         return Err(CommandError::text("ERR MULTI calls can not be nested"));
     }
     client.multi = Some(Box::default());
     client.record.set_queued(Some(0));
     reply.ok();
-    Ok(())
-}
-
-pub(super) fn discard(
-    context: &mut CommandContext<'_>,
-    _: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> CommandResult {
-    discard_multi(context.client, reply)?;
     Ok(AfterCommand::Done)
 }
 
-pub(super) fn discard_multi(
-    client: &mut ClientState,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
+pub(super) fn discard(client: &mut ClientState, reply: &mut ReplyWriter<'_>) -> CommandResult {
     if !client.in_multi() {
         return Err(CommandError::text("ERR DISCARD without MULTI"));
     }
     client.leave_multi();
     reply.ok();
-    Ok(())
+    Ok(AfterCommand::Done)
 }
 
 pub(super) fn watch(
@@ -122,16 +101,8 @@ pub(super) fn watch(
     Ok(AfterCommand::Done)
 }
 
-pub(super) fn unwatch(
-    context: &mut CommandContext<'_>,
-    _: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> CommandResult {
-    unwatch_keys(context.client, reply);
-    Ok(AfterCommand::Done)
-}
-
-pub(super) fn unwatch_keys(client: &mut ClientState, reply: &mut ReplyWriter<'_>) {
+pub(super) fn unwatch(client: &mut ClientState, reply: &mut ReplyWriter<'_>) -> CommandResult {
     client.watched.clear();
     reply.ok();
+    Ok(AfterCommand::Done)
 }

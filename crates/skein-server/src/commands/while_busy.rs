@@ -1,34 +1,20 @@
 //! Handlers of commands that are answered while a script keeps the server busy (see
-//! `without_data`): the login, the begin and end of MULTI, and the commands that end the script.
+//! `without_data`), and their stop of the server.
 //!
 //! WATCH replies BUSY. (Redis allows it; it would read a key in the middle of the script.)
 
 use std::sync::Arc;
 
-use super::connection::{LoginContext, end_messages, with_login};
-use super::scripts::{kill, write_function_stats};
-use super::transactions::{begin_multi, discard_multi, refused, unwatch_keys};
-use super::without_data::{DatalessHandler, DatalessServer, WithoutData};
-use super::{Command, CommandError, is};
-use crate::clients::client::ClientState;
+use super::transactions::refused;
+use super::without_data::{DatalessHandler, WithoutData};
+use super::{AfterCommand, Command, CommandError, CommandResult, is};
 use crate::request::command_error::SYNTAX;
 use crate::resp::{ReplyWriter, RequestArgs};
 use crate::shared::ServerShared;
-use crate::shared::busy_script::ScriptSort;
 
 /// The client and the busy server.
 pub(crate) type BusyContext<'b> = WithoutData<'b, Arc<ServerShared>>;
 pub(crate) type BusyHandler = DatalessHandler<Arc<ServerShared>>;
-
-impl DatalessServer for Arc<ServerShared> {
-    fn with_login<R>(&self, client: &mut ClientState, run: impl FnOnce(&mut LoginContext<'_>) -> R) -> R {
-        with_login(client, self, run)
-    }
-
-    fn end_messages(&self, client: &mut ClientState) {
-        end_messages(self, client);
-    }
-}
 
 /// Returns the handler of a request. Errors if it may neither run nor be queued now.
 pub(crate) fn handler_of(
@@ -54,63 +40,14 @@ fn check_shutdown(args: &RequestArgs<'_>, shared: &ServerShared) -> Result<(), C
     if has("NOSAVE") { Ok(()) } else { Err(shared.scripts.busy.refusal()) }
 }
 
-pub(super) fn multi(
-    context: &mut BusyContext<'_>,
-    _: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<bool, CommandError> {
-    begin_multi(context.client, reply).map(|()| false)
-}
-
-pub(super) fn discard(
-    context: &mut BusyContext<'_>,
-    _: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<bool, CommandError> {
-    discard_multi(context.client, reply).map(|()| false)
-}
-
-pub(super) fn unwatch(
-    context: &mut BusyContext<'_>,
-    _: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<bool, CommandError> {
-    unwatch_keys(context.client, reply);
-    Ok(false)
-}
-
-pub(super) fn kill_script(
-    context: &mut BusyContext<'_>,
-    _: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<bool, CommandError> {
-    kill(context.server, ScriptSort::Script, reply).map(|()| false)
-}
-
-pub(super) fn kill_function(
-    context: &mut BusyContext<'_>,
-    _: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<bool, CommandError> {
-    kill(context.server, ScriptSort::Function, reply).map(|()| false)
-}
-
-pub(super) fn function_stats(
-    context: &mut BusyContext<'_>,
-    _: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<bool, CommandError> {
-    write_function_stats(context.server, reply).map(|()| false)
-}
-
 pub(super) fn shutdown(
     WithoutData { client, server: shared }: &mut BusyContext<'_>,
     args: &RequestArgs<'_>,
     _: &mut ReplyWriter<'_>,
-) -> Result<bool, CommandError> {
+) -> CommandResult {
     check_shutdown(args, shared)?;
     tracing::info!(client = client.id, "a client stopped the server while a script ran");
     shared.scripts.busy.abandon();
     shared.stop();
-    Ok(true)
+    Ok(AfterCommand::Close)
 }

@@ -152,6 +152,12 @@ impl<'o> ReplyWriter<'o> {
         self.raw(b"\r\n");
     }
 
+    /// Writes the name of a field as a bulk string. Its value must follow.
+    pub(crate) fn named(&mut self, name: &str) -> &mut Self {
+        self.bulk(name.as_bytes());
+        self
+    }
+
     /// Writes a bulk string that is stored in two parts.
     #[inline]
     pub(crate) fn bulk_parts(&mut self, [head, tail]: [&[u8]; 2]) {

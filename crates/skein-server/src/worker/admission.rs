@@ -8,7 +8,7 @@ use crate::commands::channels::check_subscribed;
 use crate::commands::command_error::NO_AUTH;
 use crate::commands::monitor::check_monitoring;
 use crate::commands::transactions::refused;
-use crate::commands::{Command, CommandError, ResolvedTag, is, refuse};
+use crate::commands::{AfterCommand, Command, CommandError, ResolvedTag, is, refuse};
 use crate::observe::warnings::WarningLimiter;
 use crate::resp::{ReplyWriter, RequestArgs};
 use crate::shared::ServerShared;
@@ -53,7 +53,7 @@ pub(super) fn check(
 }
 
 /// Answers the first request of a connection without data. `run` runs a request that passes the checks,
-/// and returns whether the connection must be closed after it; `None` if it was queued. Returns whether
+/// and returns whether the connection closes after it; `None` if it was queued. Returns whether
 /// the request ran, and whether its reply is to be counted.
 pub(super) fn answer_without_data(
     connection: &mut Connection,
@@ -64,7 +64,7 @@ pub(super) fn answer_without_data(
         (&'static Command, u16),
         &RequestArgs<'_>,
         &mut ReplyWriter<'_>,
-    ) -> Result<Option<bool>, CommandError>,
+    ) -> Result<Option<AfterCommand>, CommandError>,
 ) -> Option<(u16, bool)> {
     let tag = connection.input.tag(0)?;
     let Connection { client, input, .. } = connection;
@@ -81,7 +81,7 @@ pub(super) fn answer_without_data(
         fault.write(&mut ReplyWriter::new(&mut output.buffer, client.protocol));
     }
     let ran = done.ok().flatten();
-    connection.closing |= ran == Some(true);
+    connection.closing |= matches!(ran, Some(AfterCommand::Close));
     Some((tag, ran.is_some()))
 }
 

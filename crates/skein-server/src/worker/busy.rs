@@ -26,7 +26,7 @@ use mio::Events;
 use crate::commands::scripts::BusyServer;
 use crate::commands::transactions::{enqueue, is_queued};
 use crate::commands::while_busy::{self, BusyContext};
-use crate::commands::{Command, CommandError};
+use crate::commands::{AfterCommand, Command, CommandError};
 use crate::observe::command_kinds::CommandKind;
 use crate::resp::{ReplyWriter, RequestArgs};
 use crate::shared::ServerShared;
@@ -153,14 +153,14 @@ fn answer(connection: &mut Connection, output: &mut ReplyBuffer, shared: &Arc<Se
     connection.input.take(1);
 }
 
-/// Runs or queues a request. Returns whether the connection must be closed after it, or `None` if
-/// the request was queued.
+/// Runs or queues a request. Returns the next step of the connection, or `None` if the request was
+/// queued.
 fn run(
     context: &mut BusyContext<'_>,
     (command, tag): (&'static Command, u16),
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
-) -> Result<Option<bool>, CommandError> {
+) -> Result<Option<AfterCommand>, CommandError> {
     let handler = while_busy::handler_of(context, command, args)?;
     if context.client.in_multi() && is_queued(command) {
         let limit = context.server.settings.request_bytes_max.get();

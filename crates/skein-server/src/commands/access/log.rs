@@ -39,8 +39,7 @@ pub(super) fn log(
 
 fn write(AclLogEntry { case, count, at }: &AclLogEntry, reply: &mut ReplyWriter<'_>) {
     reply.map(7);
-    reply.bulk(b"count");
-    reply.count(usize::try_from(*count).unwrap_or(usize::MAX));
+    reply.named("count").count(usize::try_from(*count).unwrap_or(usize::MAX));
     for (name, value) in [
         ("reason", case.reason.name().as_bytes()),
         ("context", case.context.name().as_bytes()),
@@ -50,8 +49,6 @@ fn write(AclLogEntry { case, count, at }: &AclLogEntry, reply: &mut ReplyWriter<
         reply.bulk(name.as_bytes());
         reply.bulk(value);
     }
-    reply.bulk(b"age-seconds");
-    reply.double((at.elapsed().as_secs_f64() * 1000.0).round() / 1000.0);
-    reply.bulk(b"client-info");
-    reply.bulk(case.client.as_bytes());
+    reply.named("age-seconds").double((at.elapsed().as_secs_f64() * 1000.0).round() / 1000.0);
+    reply.named("client-info").bulk(case.client.as_bytes());
 }

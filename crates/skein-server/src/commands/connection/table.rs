@@ -1,8 +1,10 @@
 //! The commands about the connection.
 
+use super::{auth, echo, hello, quit, reset};
 use crate::command_table::{Command, Group, HELP, Subcommand, command, family, subcommand};
 use crate::commands::Handler::General;
-use crate::commands::{client, databases, while_loading, without_data};
+use crate::commands::databases::select;
+use crate::commands::{client, while_loading};
 use crate::observe::slowlog::SecretArgs;
 
 #[rustfmt::skip]
@@ -45,25 +47,36 @@ const CLIENT: &[Subcommand] = &[
 
 #[rustfmt::skip]
 pub(crate) const COMMANDS: &[Command] = &family(Group::Connection, [
-    command("auth", -2, "noscript loading stale fast no_auth allow_busy", General(super::auth))
-        .hides(|_| SecretArgs::From(1)).also("timed_together").while_loading(without_data::auth)
-        .while_busy(without_data::auth).docs("Logs in with a password", "[username] password"),
+    command("auth", -2, "noscript loading stale fast no_auth allow_busy",
+            General(|context, args, reply| auth(context.client, context.shared, args, reply)))
+        .while_loading(|early, args, reply| auth(early.client, early.server, args, reply))
+        .while_busy(|busy, args, reply| auth(busy.client, busy.server, args, reply))
+        .hides(|_| SecretArgs::From(1)).also("timed_together")
+        .docs("Logs in with a password", "[username] password"),
     command("client", -2, "", General(client::client)).also("about_connection")
         .while_loading(while_loading::client).subcommands(CLIENT).docs("Shows and manages connections", ""),
-    command("echo", 2, "loading stale fast", General(super::echo)).also("timed_together")
-        .while_loading(while_loading::echo).docs("Returns its argument", "message"),
-    command("hello", -1, "noscript loading stale fast no_auth allow_busy", General(super::hello))
-        .hides(SecretArgs::of_hello).also("timed_together").while_loading(without_data::hello)
-        .while_busy(without_data::hello).docs("Selects the version of the protocol",
+    command("echo", 2, "loading stale fast", General(|_, args, reply| echo(args, reply)))
+        .while_loading(|_, args, reply| echo(args, reply)).also("timed_together")
+        .docs("Returns its argument", "message"),
+    command("hello", -1, "noscript loading stale fast no_auth allow_busy",
+            General(|context, args, reply| hello(context.client, context.shared, args, reply)))
+        .while_loading(|early, args, reply| hello(early.client, early.server, args, reply))
+        .while_busy(|busy, args, reply| hello(busy.client, busy.server, args, reply))
+        .hides(SecretArgs::of_hello).also("timed_together").docs("Selects the version of the protocol",
               "[arguments(protover:int [AUTH=username_password(username password)] [SETNAME=clientname])]"),
     command("ping", -1, "fast", General(super::ping)).also("timed_together while_subscribed")
         .tips("request_policy:all_shards response_policy:all_succeeded").docs("Returns PONG", "[message]"),
-    command("quit", -1, "noscript loading stale fast no_auth allow_busy", General(super::quit))
-        .also("timed_together at_once_in_multi while_subscribed").while_loading(without_data::quit)
-        .while_busy(without_data::quit).docs("Closes the connection", ""),
-    command("reset", 1, "noscript loading stale fast no_auth allow_busy", General(super::reset))
-        .also("timed_together at_once_in_multi while_subscribed").while_loading(without_data::reset)
-        .while_busy(without_data::reset).docs("Restores the connection to its initial state", ""),
-    command("select", 2, "loading stale fast", General(databases::select)).also("timed_together")
-        .while_loading(while_loading::select).docs("Selects a database", "index:int"),
+    command("quit", -1, "noscript loading stale fast no_auth allow_busy", General(|_, _, reply| quit(reply)))
+        .while_loading(|_, _, reply| quit(reply)).while_busy(|_, _, reply| quit(reply))
+        .also("timed_together at_once_in_multi while_subscribed").docs("Closes the connection", ""),
+    command("reset", 1, "noscript loading stale fast no_auth allow_busy",
+            General(|context, _, reply| reset(context.client, context.shared, reply)))
+        .while_loading(|early, _, reply| reset(early.client, early.server, reply))
+        .while_busy(|busy, _, reply| reset(busy.client, busy.server, reply))
+        .also("timed_together at_once_in_multi while_subscribed")
+        .docs("Restores the connection to its initial state", ""),
+    command("select", 2, "loading stale fast",
+            General(|context, args, reply| select(context.client, args, reply)))
+        .while_loading(|early, args, reply| select(early.client, args, reply)).also("timed_together")
+        .docs("Selects a database", "index:int"),
 ]);

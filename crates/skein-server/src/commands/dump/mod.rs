@@ -23,7 +23,7 @@ mod whole;
 
 pub(crate) use long::DumpTask;
 pub(super) use restore::restore;
-pub(super) use short::{Dump, answer_stream};
+pub(super) use short::{answer_stream, dump};
 pub(super) use whole::write_whole_payload;
 
 use crate::resp::ReplyWriter;

@@ -88,15 +88,13 @@ pub(in crate::commands) fn restore(
     }
     let value = RestoredValue::read(version, body)?;
     let expires = expires.map(|at| u64::try_from(at).unwrap_or(0));
-    let (written, ticket) = context.session.write(|writer| {
+    context.write(|writer| {
         if expires.is_some_and(|at| at <= now) {
             writer.remove(key)?;
             return Ok(());
         }
         value.write(writer, key, expires)
-    });
-    context.ticket = context.ticket.max(ticket);
-    written??;
+    })?;
     match options.used {
         Some(KeyUse::IdleFor(idle)) => context.shared.data.store.set_idle_time(key, idle),
         Some(KeyUse::Frequency(count)) => context.shared.data.store.set_frequency(key, count),

@@ -13,7 +13,7 @@ use std::ops::ControlFlow;
 use super::long::DumpTask;
 use super::write_payload;
 use crate::commands::keys::{integers_of, is_list, is_packed};
-use crate::commands::task::{AT_ONCE, AT_ONCE_BYTES, LongRead, LongReply};
+use crate::commands::task::{AT_ONCE, AT_ONCE_BYTES, LongReply};
 use crate::commands::{CommandError, SlicedTask};
 use crate::config::settings::EncodingLimits;
 use crate::resp::double::write_double;
@@ -27,21 +27,17 @@ use skein_rdb::packed::{ListpackWriter, QuicklistWriter, write_intset};
 use skein_rdb::stream::StreamWriter;
 use skein_rdb::write::{write_length, write_scored, write_string, write_type};
 
-pub(in crate::commands) struct Dump;
-
-impl LongRead for Dump {
-    fn answer(
-        row: Option<RowView<'_>>,
-        _: &RequestArgs<'_>,
-        reply: &mut ReplyWriter<'_>,
-        long: &mut LongReply,
-    ) -> Result<(), CommandError> {
-        let Some(row) = row else {
-            reply.null();
-            return Ok(());
-        };
-        answer_row(row, reply, long)
-    }
+pub(in crate::commands) fn dump(
+    row: Option<RowView<'_>>,
+    _: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+    long: &mut LongReply,
+) -> Result<(), CommandError> {
+    let Some(row) = row else {
+        reply.null();
+        return Ok(());
+    };
+    answer_row(row, reply, long)
 }
 
 /// Replies with the payload of a row.

@@ -7,7 +7,7 @@ use crate::commands::{CommandError, is};
 use crate::resp::{ReplyWriter, RequestArgs};
 use skein_data::EngineWriter;
 
-pub(in crate::commands) fn geo_add(
+pub(super) fn geo_add(
     writer: &mut EngineWriter<'_, '_>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,

@@ -13,11 +13,7 @@ pub(super) fn position_of(set: Option<&SetReader<'_>>, member: &[u8]) -> Option<
     set?.score(member).map(Position::of_score)
 }
 
-pub(in crate::commands) fn geo_dist(
-    row: Option<RowView<'_>>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) {
+pub(super) fn geo_dist(row: Option<RowView<'_>>, args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
     let unit = match args.len() {
         4 => Ok(1.0),
         5 => parse_unit(args.get(4)),
@@ -50,22 +46,14 @@ fn write_each(
     });
 }
 
-pub(in crate::commands) fn geo_hash(
-    row: Option<RowView<'_>>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) {
+pub(super) fn geo_hash(row: Option<RowView<'_>>, args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
     write_each(row, args, reply, |position, reply| match position {
         Some(position) => reply.bulk(&position.geohash()),
         None => reply.null(),
     });
 }
 
-pub(in crate::commands) fn geo_pos(
-    row: Option<RowView<'_>>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) {
+pub(super) fn geo_pos(row: Option<RowView<'_>>, args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
     write_each(row, args, reply, |position, reply| match position {
         Some(position) => write_position(position, reply),
         None => reply.null_array(),

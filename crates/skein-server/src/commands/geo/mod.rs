@@ -19,10 +19,4 @@ mod search_task;
 pub(crate) mod table;
 mod units;
 
-pub(super) use add::geo_add;
-pub(super) use members::{geo_dist, geo_hash, geo_pos};
-pub(super) use search_commands::{
-    GeoRadiusByMemberRo, GeoRadiusRo, GeoSearch, geo_radius, geo_radius_by_member, geo_search_store,
-    may_store,
-};
 pub(super) use search_task::GeoSearchTask;

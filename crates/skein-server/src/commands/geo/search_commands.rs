@@ -7,7 +7,7 @@ use super::query::{AreaSyntax, GeoQuery, SearchSyntax, StoreSyntax};
 use super::search::MemberSearch;
 use super::search_task::GeoSearchTask;
 use crate::commands::sorted_sets::{ScoredMembers, answer_of_kind, put_found};
-use crate::commands::task::{AT_ONCE, LongRead, LongReply};
+use crate::commands::task::{AT_ONCE, LongReply};
 use crate::commands::{AfterCommand, CommandContext, CommandError, CommandResult, SlicedTask, is};
 use crate::resp::{ReplyWriter, RequestArgs};
 use skein_data::{CollectionKind, RowView, ScanDirection, SetReader};
@@ -56,7 +56,7 @@ fn found_by(query: &GeoQuery<'_>, set: Option<&SetReader<'_>>, distances: bool) 
 }
 
 /// Replies to a command that only reads.
-fn answer(
+pub(super) fn answer(
     row: Option<RowView<'_>>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
@@ -70,32 +70,6 @@ fn answer(
     })
 }
 
-/// Defines a type for each command that only reads.
-macro_rules! searches {
-    ($($name:ident = $area:expr;)+) => {
-        $(
-            pub(in crate::commands) struct $name;
-
-            impl LongRead for $name {
-                fn answer(
-                    row: Option<RowView<'_>>,
-                    args: &RequestArgs<'_>,
-                    reply: &mut ReplyWriter<'_>,
-                    long: &mut LongReply,
-                ) -> Result<(), CommandError> {
-                    answer(row, args, reply, $area, long)
-                }
-            }
-        )+
-    };
-}
-
-searches! {
-    GeoSearch = AreaSyntax::Options;
-    GeoRadiusRo = AreaSyntax::Coordinates;
-    GeoRadiusByMemberRo = AreaSyntax::Member;
-}
-
 /// Returns whether a request of GEORADIUS or GEORADIUSBYMEMBER may have an option that stores.
 pub(in crate::commands) fn may_store(args: &RequestArgs<'_>) -> bool {
     args.from(5).any(|word| is(word, "STORE") || is(word, "STOREDIST"))
@@ -103,12 +77,14 @@ pub(in crate::commands) fn may_store(args: &RequestArgs<'_>) -> bool {
 
 /// Runs a command that may store its result. REQUIRES: if it stores, no other worker runs a
 /// command.
-fn run(
+pub(super) fn run(
     context: &mut CommandContext<'_>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
-    syntax: SearchSyntax,
+    area: AreaSyntax,
+    store: StoreSyntax,
 ) -> CommandResult {
+    let syntax = SearchSyntax { area, store };
     let mut long = LongReply::Slices(None);
     let stored = context.look_up(args.get(syntax.source()), |row| {
         answer_of_kind(CollectionKind::SortedSet, row?, reply, |set, reply| {
@@ -125,29 +101,4 @@ fn run(
         (None, LongReply::Slices(Some(task))) => Ok(AfterCommand::Slices(task)),
         (None, _) => Ok(AfterCommand::Done),
     }
-}
-
-pub(in crate::commands) fn geo_radius(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> CommandResult {
-    let syntax = SearchSyntax { area: AreaSyntax::Coordinates, store: StoreSyntax::ByOption };
-    run(context, args, reply, syntax)
-}
-
-pub(in crate::commands) fn geo_radius_by_member(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> CommandResult {
-    run(context, args, reply, SearchSyntax { area: AreaSyntax::Member, store: StoreSyntax::ByOption })
-}
-
-pub(in crate::commands) fn geo_search_store(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> CommandResult {
-    run(context, args, reply, SearchSyntax { area: AreaSyntax::Options, store: StoreSyntax::Always })
 }

@@ -4,14 +4,14 @@
 use std::ops::ControlFlow;
 
 use super::{answer_of, write_each};
-use crate::commands::task::{AT_ONCE, AT_ONCE_BYTES, LongRead, LongReply, SlicedView, ViewTask};
+use crate::commands::task::{AT_ONCE, AT_ONCE_BYTES, LongReply, SlicedView, ViewTask};
 use crate::commands::{CommandError, SlicedTask};
-use crate::resp::{ReplyWriter, RequestArgs};
+use crate::resp::ReplyWriter;
 use skein_data::{ColumnsReader, MembersView, RowView};
 
 /// The parts of each column in the reply.
 #[derive(Clone, Copy)]
-enum ColumnParts {
+pub(super) enum ColumnParts {
     Both,
     Names,
     Values,
@@ -37,7 +37,7 @@ impl ColumnParts {
 }
 
 /// Replies with columns that are few or in a row.
-fn answer(
+pub(super) fn answer(
     row: Option<RowView<'_>>,
     reply: &mut ReplyWriter<'_>,
     part: ColumnParts,
@@ -78,32 +78,6 @@ fn write_short(columns: &ColumnsReader<'_>, reply: &mut ReplyWriter<'_>, part: C
         reply.truncate(start);
     }
     fits
-}
-
-/// Defines a type for each command.
-macro_rules! all_columns {
-    ($($name:ident = $part:expr;)+) => {
-        $(
-            pub(in crate::commands) struct $name;
-
-            impl LongRead for $name {
-                fn answer(
-                    row: Option<RowView<'_>>,
-                    _: &RequestArgs<'_>,
-                    reply: &mut ReplyWriter<'_>,
-                    long: &mut LongReply,
-                ) -> Result<(), CommandError> {
-                    answer(row, reply, $part, long)
-                }
-            }
-        )+
-    };
-}
-
-all_columns! {
-    HGetAll = ColumnParts::Both;
-    HKeys = ColumnParts::Names;
-    HVals = ColumnParts::Values;
 }
 
 /// The reply of HGETALL and its relatives with many columns; also inside a range of keys.

@@ -11,7 +11,7 @@ use std::ops::ControlFlow;
 use super::{COLUMN_OVERHEAD, answer_of};
 use crate::commands::CommandError;
 use crate::commands::random_entries::{DrawSource, RandomEntryKind, RandomQuery, RandomTask, draw};
-use crate::commands::task::{AT_ONCE, LongRead, LongReply};
+use crate::commands::task::{AT_ONCE, LongReply};
 use crate::redis::random::CommandRng;
 use crate::resp::{ReplyWriter, RequestArgs};
 use skein_data::{ColumnsReader, RowView, VALUE_BYTES_MAX};
@@ -24,18 +24,14 @@ fn bytes_of(asked: &RandomQuery, (name, value): &NameAndValue) -> usize {
     COLUMN_OVERHEAD + name.len() + if asked.values { value.len() } else { 0 }
 }
 
-pub(in crate::commands) struct HRandField;
-
-impl LongRead for HRandField {
-    fn answer(
-        row: Option<RowView<'_>>,
-        args: &RequestArgs<'_>,
-        reply: &mut ReplyWriter<'_>,
-        long: &mut LongReply,
-    ) -> Result<(), CommandError> {
-        let asked = RandomQuery::parse(RandomEntryKind::Columns, args)?;
-        answer_of(row, reply, |columns, reply| draw(columns, asked, reply, long))
-    }
+pub(super) fn hrand_field(
+    row: Option<RowView<'_>>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+    long: &mut LongReply,
+) -> Result<(), CommandError> {
+    let asked = RandomQuery::parse(RandomEntryKind::Columns, args)?;
+    answer_of(row, reply, |columns, reply| draw(columns, asked, reply, long))
 }
 
 impl DrawSource for ColumnsReader<'_> {

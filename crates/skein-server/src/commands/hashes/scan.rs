@@ -10,7 +10,7 @@ use super::columns_of;
 const AT_ONCE: usize = 512;
 
 /// Runs HSCAN.
-pub(in crate::commands) fn hscan(
+pub(super) fn hscan(
     context: &mut CommandContext<'_>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,

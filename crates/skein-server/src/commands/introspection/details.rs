@@ -62,14 +62,11 @@ fn write_spec(spec: &KeySpec, reply: &mut ReplyWriter<'_>) {
         KeyBegin::Index(index) => kind("index", &[("index", index)], reply),
         KeyBegin::Keyword(word, from) => {
             reply.map(2);
-            reply.bulk(b"type");
-            reply.bulk(b"keyword");
+            reply.named("type").bulk(b"keyword");
             reply.bulk(b"spec");
             reply.map(2);
-            reply.bulk(b"keyword");
-            reply.bulk(word.as_bytes());
-            reply.bulk(b"startfrom");
-            reply.int(from.into());
+            reply.named("keyword").bulk(word.as_bytes());
+            reply.named("startfrom").int(from.into());
         }
         KeyBegin::Unknown => kind("unknown", &[], reply),
     }
@@ -88,8 +85,7 @@ fn write_spec(spec: &KeySpec, reply: &mut ReplyWriter<'_>) {
 /// Writes a kind and its numbers.
 fn kind(name: &str, numbers: &[(&str, i32)], reply: &mut ReplyWriter<'_>) {
     reply.map(2);
-    reply.bulk(b"type");
-    reply.bulk(name.as_bytes());
+    reply.named("type").bulk(name.as_bytes());
     reply.bulk(b"spec");
     reply.map(numbers.len());
     for (name, number) in numbers {

@@ -60,8 +60,7 @@ fn write_argument(argument: &DocArgument, reply: &mut ReplyWriter<'_>) {
     text("name", &argument.name, reply);
     text("type", argument.kind.name(), reply);
     if let Some(at) = argument.key_spec {
-        reply.bulk(b"key_spec_index");
-        reply.count(at);
+        reply.named("key_spec_index").count(at);
     }
     if let Some(token) = argument.token {
         text("token", token, reply);

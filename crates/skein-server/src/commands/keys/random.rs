@@ -18,7 +18,7 @@ use crate::redis::random::CommandRng;
 use crate::resp::{ReplyWriter, RequestArgs};
 use skein_data::{EngineBounds, ScanDirection};
 
-pub(in crate::commands) fn random_key(
+pub(super) fn random_key(
     context: &mut CommandContext<'_>,
     _: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,

@@ -28,7 +28,7 @@ fn remove<'k>(
     Ok(count)
 }
 
-pub(in crate::commands) fn del(
+pub(super) fn del(
     writer: &mut EngineWriter<'_, '_>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
@@ -37,7 +37,7 @@ pub(in crate::commands) fn del(
     Ok(())
 }
 
-pub(in crate::commands) fn del_in_slices(
+pub(super) fn del_in_slices(
     _: &mut CommandContext<'_>,
     args: &RequestArgs<'_>,
     _: &mut ReplyWriter<'_>,

@@ -1,5 +1,6 @@
 //! The commands on keys of any kind.
 
+use super::{count_present, exists_one};
 use crate::command_table::request_keys::{migrated_keys, moved_key};
 use crate::command_table::{Command, Group, HELP, KeyLookup, Subcommand, command, family, range, subcommand};
 use crate::commands::Handler::{
@@ -27,13 +28,16 @@ const OBJECT: &[Subcommand] = &[
 
 #[rustfmt::skip]
 pub(crate) const COMMANDS: &[Command] = &family(Group::Generic, [
-    command("del", -2, "write", WriteOrSlices(super::del, super::del_in_slices)).keys(1, -1, 1, "RM delete")
+    command("del", -2, "write", WriteOrSlices(super::remove::del, super::remove::del_in_slices))
+        .keys(1, -1, 1, "RM delete")
         .event(EventRule::REMOVED).also("removes_waited_keys")
         .tips("request_policy:multi_shard response_policy:agg_sum").docs("Removes keys", "key@0..."),
-    command("dump", 2, "readonly", read_or_slices::<dump::Dump>()).key(1, "RO access")
+    command("dump", 2, "readonly", read_or_slices!(dump::dump)).key(1, "RO access")
         .tips("nondeterministic_output").docs("Returns the contents of a key in Redis's format", "key@0"),
-    command("exists", -2, "readonly fast", PeekOneOrMany(super::exists_one, super::exists)).keys(1, -1, 1, "RO")
-        .also("timed_together").tips("request_policy:multi_shard response_policy:agg_sum")
+    command("exists", -2, "readonly fast",
+            PeekOneOrMany(exists_one, |context, args, reply| count_present(context, args, reply, false)))
+        .keys(1, -1, 1, "RO").also("timed_together")
+        .tips("request_policy:multi_shard response_policy:agg_sum")
         .docs("Returns how many of the keys exist", "key@0..."),
     command("keys", 2, "readonly", General(super::keys)).categories("dangerous keyspace")
         .tips("request_policy:all_shards nondeterministic_output_order")
@@ -51,7 +55,7 @@ pub(crate) const COMMANDS: &[Command] = &family(Group::Generic, [
         .also("makes_waited_keys").docs("Moves a key to another database", "key@0 db:int"),
     command("object", -2, "", General(super::object)).lookup(KeyLookup::Unnoticed).subcommands(OBJECT)
         .docs("Returns the encoding that Redis would use for a key", ""),
-    command("randomkey", 1, "readonly", General(super::random_key))
+    command("randomkey", 1, "readonly", General(super::random::random_key))
         .tips("request_policy:all_shards nondeterministic_output").docs("Returns a random key", ""),
     command("restore", -4, "write denyoom", Exclusive(dump::restore)).key(1, "OW update")
         .event(ByRequest(restored)).also("makes_waited_keys outgrows_arguments")
@@ -61,15 +65,18 @@ pub(crate) const COMMANDS: &[Command] = &family(Group::Generic, [
         .key(1, "OW update").event(ByRequest(restored)).also("makes_waited_keys")
         .categories("dangerous keyspace").docs("Makes a key from the reply of DUMP, like RESTORE",
               "key@0 ttl:int serialized-value [REPLACE] [ABSTTL] [IDLETIME=seconds:int] [FREQ=frequency:int]"),
-    command("scan", -2, "readonly", General(scan::scan)).tips("nondeterministic_output request_policy:special")
+    command("scan", -2, "readonly",
+            General(scan::scan)).tips("nondeterministic_output request_policy:special")
         .docs("Returns the keys in order, one page at a time",
               "cursor:int [MATCH=pattern:pattern] [COUNT=count:int] [TYPE=type]"),
-    command("touch", -2, "readonly fast", ReadOneOrMany(super::exists_one, super::touch)).keys(1, -1, 1, "RO")
-        .also("timed_together").tips("request_policy:multi_shard response_policy:agg_sum")
+    command("touch", -2, "readonly fast",
+            ReadOneOrMany(exists_one, |context, args, reply| count_present(context, args, reply, true)))
+        .keys(1, -1, 1, "RO").also("timed_together")
+        .tips("request_policy:multi_shard response_policy:agg_sum")
         .docs("Returns how many of the keys exist", "key@0..."),
     command("type", 2, "readonly fast", Peek(super::kind)).key(1, "RO")
         .docs("Returns the kind of a key: string, hash, zset or none", "key@0"),
-    command("unlink", -2, "write fast", WriteOrSlices(super::del, super::del_in_slices))
+    command("unlink", -2, "write fast", WriteOrSlices(super::remove::del, super::remove::del_in_slices))
         .keys(1, -1, 1, "RM delete").event(EventRule::REMOVED).also("removes_waited_keys")
         .tips("request_policy:multi_shard response_policy:agg_sum").docs("Removes keys", "key@0..."),
 ]);

@@ -19,7 +19,7 @@ pub(in crate::commands) const BRPOP: BlockingCommand = BlockingCommand {
 
 pub(in crate::commands) const BLMPOP: BlockingCommand = BlockingCommand {
     query: |args| MultiPop::blocking_query(args, parse_end),
-    serve: serve_multi_pop,
+    serve: |session, args, key, reply| MultiPop::serve(session, args, key, reply, parse_end, pop_several),
     ..BLPOP
 };
 
@@ -52,15 +52,6 @@ fn serve_pop(session: &mut EngineKeys<'_>, key: &[u8], reply: &mut ReplyWriter<'
         reply.bulk(element);
         Ok(true)
     })
-}
-
-fn serve_multi_pop(
-    session: &mut EngineKeys<'_>,
-    args: &RequestArgs<'_>,
-    key: &[u8],
-    reply: &mut ReplyWriter<'_>,
-) -> Served {
-    serve(session, |writer| pop_several(writer, &MultiPop::parse_blocking(args, parse_end)?, key, reply))
 }
 
 fn serve_move(

@@ -10,11 +10,7 @@ const NO_KEY: CommandError = CommandError::text("ERR no such key");
 const OUT_OF_RANGE: CommandError = CommandError::text("ERR index out of range");
 
 /// Runs LINDEX. As in Redis, an absent key is looked at before the index.
-pub(in crate::commands) fn lindex(
-    row: Option<RowView<'_>>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) {
+pub(super) fn lindex(row: Option<RowView<'_>>, args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
     with_list(row, reply, |list, reply| {
         let element = match list {
             None => None,
@@ -29,7 +25,7 @@ pub(in crate::commands) fn lindex(
 }
 
 /// Runs LSET. As in Redis, an absent key is looked at before the index.
-pub(in crate::commands) fn lset(
+pub(super) fn lset(
     writer: &mut EngineWriter<'_, '_>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
@@ -46,7 +42,7 @@ pub(in crate::commands) fn lset(
     Ok(())
 }
 
-pub(in crate::commands) fn linsert(
+pub(super) fn linsert(
     writer: &mut EngineWriter<'_, '_>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
@@ -70,7 +66,7 @@ pub(in crate::commands) fn linsert(
 }
 
 /// Runs LREM. A negative count removes elements from the back; 0 removes all that are equal.
-pub(in crate::commands) fn lrem(
+pub(super) fn lrem(
     writer: &mut EngineWriter<'_, '_>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,

@@ -10,7 +10,7 @@ use skein_data::{EngineWriter, ListEnd, ListReader, RowView, RowWriter as _};
 
 /// Pushes the elements of each request, into a list that is made if `make` says so. Replies the
 /// length after each.
-fn push(
+pub(super) fn push(
     writer: &mut EngineWriter<'_, '_>,
     run: &RequestRun<'_>,
     reply: &mut ReplyWriter<'_>,
@@ -27,38 +27,6 @@ fn push(
         reply.places(before.unwrap_or(0));
     }
     Ok(run.requests.len())
-}
-
-pub(in crate::commands) fn lpush(
-    writer: &mut EngineWriter<'_, '_>,
-    run: &RequestRun<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<usize, CommandError> {
-    push(writer, run, reply, ListEnd::Front, true)
-}
-
-pub(in crate::commands) fn rpush(
-    writer: &mut EngineWriter<'_, '_>,
-    run: &RequestRun<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<usize, CommandError> {
-    push(writer, run, reply, ListEnd::Back, true)
-}
-
-pub(in crate::commands) fn lpushx(
-    writer: &mut EngineWriter<'_, '_>,
-    run: &RequestRun<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<usize, CommandError> {
-    push(writer, run, reply, ListEnd::Front, false)
-}
-
-pub(in crate::commands) fn rpushx(
-    writer: &mut EngineWriter<'_, '_>,
-    run: &RequestRun<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<usize, CommandError> {
-    push(writer, run, reply, ListEnd::Back, false)
 }
 
 /// After so many bytes of elements, the next pops are a change of their own.
@@ -119,7 +87,7 @@ fn pop_each(
     Ok(wanted)
 }
 
-fn pop(
+pub(super) fn pop(
     writer: &mut EngineWriter<'_, '_>,
     run: &RequestRun<'_>,
     reply: &mut ReplyWriter<'_>,
@@ -139,23 +107,7 @@ fn pop(
     Ok(1)
 }
 
-pub(in crate::commands) fn lpop(
-    writer: &mut EngineWriter<'_, '_>,
-    run: &RequestRun<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<usize, CommandError> {
-    pop(writer, run, reply, ListEnd::Front, "lpop")
-}
-
-pub(in crate::commands) fn rpop(
-    writer: &mut EngineWriter<'_, '_>,
-    run: &RequestRun<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<usize, CommandError> {
-    pop(writer, run, reply, ListEnd::Back, "rpop")
-}
-
-pub(in crate::commands) fn llen(row: Option<RowView<'_>>, _: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
+pub(super) fn llen(row: Option<RowView<'_>>, _: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
     with_list(row, reply, |list, reply| {
         reply.places(list.map_or(0, ListReader::len));
         Ok(())

@@ -20,16 +20,12 @@ mod ranges;
 pub(crate) mod table;
 
 pub(super) use blocking::{BLMOVE, BLMPOP, BLPOP, BRPOP, BRPOPLPUSH};
-pub(super) use elements::{lindex, linsert, lrem, lset};
-pub(super) use ends::{llen, lpop, lpush, lpushx, rpop, rpush, rpushx};
-pub(super) use moves::{lmove, rpoplpush};
-pub(super) use multi_pop::lmpop;
-pub(super) use positions::{LPos, PositionsTask};
-pub(super) use ranges::{ElementsReply, LRange, ltrim, write_elements};
+pub(super) use positions::PositionsTask;
+pub(super) use ranges::{ElementsReply, write_elements};
 
 use super::CommandError;
 use super::command_error::{NOT_AN_INTEGER, SYNTAX};
-use super::is;
+use super::{is, reply_or_error};
 use crate::resp::ReplyWriter;
 use skein_data::{ListEnd, ListReader, RowView};
 use skein_syntax::number::parse_i64;
@@ -52,11 +48,7 @@ fn with_list(
     reply: &mut ReplyWriter<'_>,
     answer: impl FnOnce(Option<&ListReader<'_>>, &mut ReplyWriter<'_>) -> Result<(), CommandError>,
 ) {
-    let start = reply.position();
-    if let Err(fault) = answer_of(row, reply, answer) {
-        reply.truncate(start);
-        fault.write(reply);
-    }
+    reply_or_error(reply, |reply| answer_of(row, reply, answer));
 }
 
 fn parse_integer(text: &[u8]) -> Result<i64, CommandError> {

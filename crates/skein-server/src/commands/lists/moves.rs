@@ -22,31 +22,14 @@ impl MoveEnds {
     }
 }
 
-fn move_between(
+pub(super) fn move_between(
     context: &mut CommandContext<'_>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
     ends: MoveEnds,
 ) -> CommandResult {
     let (from, to) = ((args.get(1), ends.from), (args.get(2), ends.to));
-    let (moved, ticket) = context.session.write(|writer| writer.move_element(from, to));
-    context.ticket = context.ticket.max(ticket);
-    reply.bulk_or_null(moved??.as_deref());
+    let moved = context.write(|writer| writer.move_element(from, to));
+    reply.bulk_or_null(moved?.as_deref());
     Ok(AfterCommand::Done)
-}
-
-pub(in crate::commands) fn lmove(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> CommandResult {
-    move_between(context, args, reply, MoveEnds::parse(args)?)
-}
-
-pub(in crate::commands) fn rpoplpush(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> CommandResult {
-    move_between(context, args, reply, MoveEnds::ROTATE)
 }

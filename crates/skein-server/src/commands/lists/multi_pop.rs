@@ -1,10 +1,9 @@
 //! LMPOP: pops from the first of several lists that has elements.
 
 use super::ends::{pop_from, write_popped};
-use super::parse_end;
+use crate::commands::CommandError;
 use crate::commands::multi_pop::MultiPop;
-use crate::commands::{CommandContext, CommandError, CommandResult};
-use crate::resp::{ReplyWriter, RequestArgs};
+use crate::resp::ReplyWriter;
 use skein_data::{EngineWriter, ListEnd, name_within};
 
 /// Pops from a key, and replies with the key and the elements. Returns whether there were any.
@@ -19,12 +18,4 @@ pub(super) fn pop_several(
     reply.bulk(name_within(key));
     write_popped(&popped, reply);
     Ok(true)
-}
-
-pub(in crate::commands) fn lmpop(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> CommandResult {
-    MultiPop::run(context, args, reply, parse_end, pop_several)
 }

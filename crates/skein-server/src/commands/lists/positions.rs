@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 
 use super::{answer_of, parse_integer};
 use crate::commands::command_error::SYNTAX;
-use crate::commands::task::{AT_ONCE, LongRead, LongReply, TaskProgress};
+use crate::commands::task::{AT_ONCE, LongReply, TaskProgress};
 use crate::commands::{CommandError, SlicedTask, is};
 use crate::resp::{ReplyWriter, RequestArgs};
 use skein_data::{ElementsView, ListReader, RowView};
@@ -140,35 +140,31 @@ impl PositionSearch {
     }
 }
 
-pub(in crate::commands) struct LPos;
-
-impl LongRead for LPos {
-    fn answer(
-        row: Option<RowView<'_>>,
-        args: &RequestArgs<'_>,
-        reply: &mut ReplyWriter<'_>,
-        long: &mut LongReply,
-    ) -> Result<(), CommandError> {
-        let query = PositionQuery::parse(args)?;
-        answer_of(row, reply, |list, reply| {
-            let (first, mut left) = query.compared(list.map_or(0, ListReader::len));
-            let mut search = PositionSearch::new(&query, first, args.get(2));
-            if let Some(list) = list {
-                if left > AT_ONCE as u64 {
-                    let task = || Some(PositionsTask { view: list.view(first, left)?, search });
-                    long.begin(reply, || task().map(SlicedTask::Positions));
-                    return Ok(());
-                }
-                list.walk_from(first, |element| {
-                    left -= 1;
-                    let looked = search.look(element);
-                    if left == 0 { ControlFlow::Break(()) } else { looked }
-                });
+pub(super) fn lpos(
+    row: Option<RowView<'_>>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+    long: &mut LongReply,
+) -> Result<(), CommandError> {
+    let query = PositionQuery::parse(args)?;
+    answer_of(row, reply, |list, reply| {
+        let (first, mut left) = query.compared(list.map_or(0, ListReader::len));
+        let mut search = PositionSearch::new(&query, first, args.get(2));
+        if let Some(list) = list {
+            if left > AT_ONCE as u64 {
+                let task = || Some(PositionsTask { view: list.view(first, left)?, search });
+                long.begin(reply, || task().map(SlicedTask::Positions));
+                return Ok(());
             }
-            search.write(reply);
-            Ok(())
-        })
-    }
+            list.walk_from(first, |element| {
+                left -= 1;
+                let looked = search.look(element);
+                if left == 0 { ControlFlow::Break(()) } else { looked }
+            });
+        }
+        search.write(reply);
+        Ok(())
+    })
 }
 
 /// Searches a long list.

@@ -4,7 +4,7 @@
 use std::ops::{ControlFlow, Range};
 
 use super::{answer_of, index_from_front, parse_integer};
-use crate::commands::task::{AT_ONCE, AT_ONCE_BYTES, LongRead, LongReply, SlicedView, ViewTask};
+use crate::commands::task::{AT_ONCE, AT_ONCE_BYTES, LongReply, SlicedView, ViewTask};
 use crate::commands::{CommandError, SlicedTask};
 use crate::resp::{ReplyWriter, RequestArgs};
 use skein_data::{ElementsView, EngineWriter, ListReader, RowView, RowWriter as _};
@@ -28,31 +28,25 @@ impl IndexRange {
     }
 }
 
-pub(in crate::commands) struct LRange;
-
-impl LongRead for LRange {
-    fn answer(
-        row: Option<RowView<'_>>,
-        args: &RequestArgs<'_>,
-        reply: &mut ReplyWriter<'_>,
-        long: &mut LongReply,
-    ) -> Result<(), CommandError> {
-        let asked = IndexRange::parse(args)?;
-        answer_of(row, reply, |list, reply| {
-            let Some(list) = list else {
-                reply.array(0);
-                return Ok(());
-            };
-            let range = asked.within(list.len());
-            if !write_short(list, &range, reply) {
-                let task = || list.view(range.start, range.end - range.start);
-                long.begin(reply, || {
-                    Some(SlicedTask::Elements(ViewTask::new(ElementsReply { view: task()? })))
-                });
-            }
-            Ok(())
-        })
-    }
+pub(super) fn lrange(
+    row: Option<RowView<'_>>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+    long: &mut LongReply,
+) -> Result<(), CommandError> {
+    let asked = IndexRange::parse(args)?;
+    answer_of(row, reply, |list, reply| {
+        let Some(list) = list else {
+            reply.array(0);
+            return Ok(());
+        };
+        let range = asked.within(list.len());
+        if !write_short(list, &range, reply) {
+            let task = || list.view(range.start, range.end - range.start);
+            long.begin(reply, || Some(SlicedTask::Elements(ViewTask::new(ElementsReply { view: task()? }))));
+        }
+        Ok(())
+    })
 }
 
 /// Writes elements if they are few. Otherwise writes nothing and returns false.
@@ -126,7 +120,7 @@ impl SlicedView for ElementsReply {
     }
 }
 
-pub(in crate::commands) fn ltrim(
+pub(super) fn ltrim(
     writer: &mut EngineWriter<'_, '_>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,

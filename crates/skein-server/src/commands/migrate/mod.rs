@@ -67,9 +67,7 @@ pub(super) fn at_once(
         transfer::transfer(context.shared, &mut context.session, &query.target, &keys);
     if !query.copy {
         let removed = acknowledged.iter().map(|at| &keys[*at].key[..]);
-        let (removed, ticket) = context.session.write(|writer| remove_all(writer, removed));
-        context.ticket = context.ticket.max(ticket);
-        removed??;
+        context.write(|writer| remove_all(writer, removed))?;
     }
     result?;
     reply.ok();

@@ -36,7 +36,7 @@ pub(in crate::commands) fn function(
         "list" => list(context, args, reply)?,
         "dump" => reply.bulk(&context.shared.scripts.functions.libraries().dump()),
         "restore" => restore(context, args, reply)?,
-        "stats" => write_function_stats(context.shared, reply)?,
+        "stats" => return function_stats(context.shared, reply),
         // This request runs, so no function does: see `while_busy`.
         "kill" => return Err(NOT_BUSY),
         _ => help(HELP, reply),
@@ -206,10 +206,7 @@ fn write_library(library: &FunctionLibrary, with_code: bool, reply: &mut ReplyWr
 }
 
 /// FUNCTION STATS. Errors while a script runs that is not a function.
-pub(in crate::commands) fn write_function_stats(
-    shared: &ServerShared,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
+pub(super) fn function_stats(shared: &ServerShared, reply: &mut ReplyWriter<'_>) -> CommandResult {
     if shared.scripts.busy.running().as_ref().is_some_and(|script| script.sort == ScriptSort::Script) {
         return Err(shared.scripts.busy.refusal());
     }
@@ -237,7 +234,7 @@ pub(in crate::commands) fn write_function_stats(
     reply.count(libraries);
     reply.bulk(b"functions_count");
     reply.count(functions);
-    Ok(())
+    Ok(AfterCommand::Done)
 }
 
 const HELP: &[&str] = &[

@@ -38,7 +38,8 @@ use engines::{failed, with_function_engine, with_script_engine};
 use host::ScriptCommands;
 use reply_sink::ScriptReply;
 
-pub(super) use functions::{function, write_function_stats};
+pub(super) use functions::function;
+use functions::function_stats;
 
 const NO_SCRIPT: CommandError = CommandError::text("NOSCRIPT No matching script. Please use EVAL.");
 const NO_FUNCTION: CommandError = CommandError::text("ERR Function not found");
@@ -261,14 +262,10 @@ pub(crate) fn reload_functions(shared: &ServerShared) {
 }
 
 /// Runs SCRIPT KILL and FUNCTION KILL while code runs.
-pub(super) fn kill(
-    shared: &ServerShared,
-    sort: ScriptSort,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
+pub(super) fn kill(shared: &ServerShared, sort: ScriptSort, reply: &mut ReplyWriter<'_>) -> CommandResult {
     shared.scripts.busy.kill(sort)?;
     reply.ok();
-    Ok(())
+    Ok(AfterCommand::Done)
 }
 
 /// Runs SCRIPT.

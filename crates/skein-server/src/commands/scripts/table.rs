@@ -1,9 +1,11 @@
 //! The commands of scripts and functions.
 
+use super::{function_stats, kill};
 use crate::command_table::{Command, Group, HELP, Subcommand, command, family, subcommand};
 use crate::commands::Handler::{self, General};
+use crate::commands::ScriptKind;
 use crate::commands::ScriptSource::{self, Digest, Function, Text};
-use crate::commands::{ScriptKind, while_busy};
+use crate::shared::busy_script::ScriptSort;
 
 const fn runs(source: ScriptSource) -> Handler {
     Handler::Script(ScriptKind { source, read_only: false })
@@ -22,7 +24,8 @@ const FUNCTION: &[Subcommand] = &[
     subcommand("flush", -2, "write noscript")
         .tips("request_policy:all_shards response_policy:all_succeeded")
         .docs("Removes all libraries", "[async(ASYNC|SYNC)]"),
-    subcommand("kill", 2, "noscript allow_busy").while_busy(while_busy::kill_function)
+    subcommand("kill", 2, "noscript allow_busy")
+        .while_busy(|busy, _, reply| kill(busy.server, ScriptSort::Function, reply))
         .tips("request_policy:all_shards response_policy:one_succeeded")
         .docs("Stops the running function", ""),
     subcommand("list", -2, "noscript").tips("nondeterministic_output_order")
@@ -33,7 +36,8 @@ const FUNCTION: &[Subcommand] = &[
     subcommand("restore", -3, "write denyoom noscript")
         .tips("request_policy:all_shards response_policy:all_succeeded")
         .docs("Makes the libraries of a payload", "serialized-value [policy(FLUSH|APPEND|REPLACE)]"),
-    subcommand("stats", 2, "noscript allow_busy").while_busy(while_busy::function_stats)
+    subcommand("stats", 2, "noscript allow_busy")
+        .while_busy(|busy, _, reply| function_stats(busy.server, reply))
         .tips("nondeterministic_output request_policy:all_shards response_policy:special")
         .docs("Describes the running function and the engine", ""),
     HELP,
@@ -46,7 +50,8 @@ const SCRIPT: &[Subcommand] = &[
         .docs("Tells which scripts are kept", "sha1..."),
     subcommand("flush", -2, "noscript").tips("request_policy:all_nodes response_policy:all_succeeded")
         .docs("Forgets all scripts", "[async(ASYNC|SYNC)]"),
-    subcommand("kill", 2, "noscript allow_busy").while_busy(while_busy::kill_script)
+    subcommand("kill", 2, "noscript allow_busy")
+        .while_busy(|busy, _, reply| kill(busy.server, ScriptSort::Script, reply))
         .tips("request_policy:all_shards response_policy:one_succeeded")
         .docs("Stops the running script", ""),
     subcommand("load", 3, "noscript stale").tips("request_policy:all_nodes response_policy:all_succeeded")

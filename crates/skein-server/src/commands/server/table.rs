@@ -158,9 +158,11 @@ pub(crate) const COMMANDS: &[Command] = &family(Group::Server, [
     command("slowlog", -2, "", General(slowlog::slowlog)).subcommands(SLOWLOG)
         .docs("Shows the slow requests", ""),
     command("swapdb", 3, "write fast", Exclusive(databases::swap)).also("removes_waited_keys")
-        .categories("dangerous keyspace").docs("Swaps the contents of two databases", "index1:int index2:int"),
-    command("time", 1, "loading stale fast", General(super::time)).also("timed_together")
-        .while_loading(while_loading::time).tips("nondeterministic_output").docs("Returns the current time", ""),
+        .categories("dangerous keyspace")
+        .docs("Swaps the contents of two databases", "index1:int index2:int"),
+    command("time", 1, "loading stale fast", General(|_, _, reply| super::time(reply))).also("timed_together")
+        .while_loading(|_, _, reply| super::time(reply)).tips("nondeterministic_output")
+        .docs("Returns the current time", ""),
     command("wait", 3, "noscript", General(super::wait)).group(Group::Generic).categories("connection")
         .tips("request_policy:all_shards response_policy:agg_min")
         .docs("Returns the number of replicas with the writes: 0", "numreplicas:int timeout:int"),

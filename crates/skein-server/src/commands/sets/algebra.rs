@@ -10,7 +10,7 @@ use crate::commands::{CommandContext, CommandError, CommandResult, is};
 use crate::resp::{ReplyWriter, RequestArgs};
 use skein_data::CollectionKind;
 
-fn answer(
+pub(super) fn answer(
     context: &mut CommandContext<'_>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
@@ -20,7 +20,7 @@ fn answer(
     reply_with(context, wanted, MemberFormat::Set, reply)
 }
 
-fn store(
+pub(super) fn store(
     context: &mut CommandContext<'_>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
@@ -31,55 +31,7 @@ fn store(
     put_found(context, CollectionKind::Set, args.get(1), &found, reply)
 }
 
-pub(in crate::commands) fn sunion(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> CommandResult {
-    answer(context, args, reply, SetOperation::Union)
-}
-
-pub(in crate::commands) fn sinter(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> CommandResult {
-    answer(context, args, reply, SetOperation::Intersection)
-}
-
-pub(in crate::commands) fn sdiff(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> CommandResult {
-    answer(context, args, reply, SetOperation::Difference)
-}
-
-pub(in crate::commands) fn sunion_store(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> CommandResult {
-    store(context, args, reply, SetOperation::Union)
-}
-
-pub(in crate::commands) fn sinter_store(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> CommandResult {
-    store(context, args, reply, SetOperation::Intersection)
-}
-
-pub(in crate::commands) fn sdiff_store(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> CommandResult {
-    store(context, args, reply, SetOperation::Difference)
-}
-
-pub(in crate::commands) fn sinter_card(
+pub(super) fn sinter_card(
     context: &mut CommandContext<'_>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,

@@ -2,9 +2,9 @@
 
 use crate::commands::scan::scan_entries;
 use crate::commands::sorted_sets::{
-    MemberFormat, MembersReply, answer_of_kind, change_named, remove_named, with_set_of, write_members,
+    MemberFormat, MembersReply, answer_of_kind, change_named, with_set_of, write_members,
 };
-use crate::commands::task::{LongRead, LongReply};
+use crate::commands::task::LongReply;
 use crate::commands::{AfterCommand, CommandContext, CommandError, RequestRun, SlicedTask};
 use crate::resp::{ReplyWriter, RequestArgs};
 use skein_data::{CollectionKind, EngineWriter, RowView, RowWriter as _, SetReader};
@@ -12,7 +12,7 @@ use skein_data::{CollectionKind, EngineWriter, RowView, RowWriter as _, SetReade
 /// Up to this number of members are returned at once by SSCAN, like Redis's small sets.
 const SCANNED_AT_ONCE: u64 = 512;
 
-pub(in crate::commands) fn sadd(
+pub(super) fn sadd(
     writer: &mut EngineWriter<'_, '_>,
     run: &RequestRun<'_>,
     reply: &mut ReplyWriter<'_>,
@@ -21,15 +21,7 @@ pub(in crate::commands) fn sadd(
     change_named(writer, CollectionKind::Set, true, run, reply, |set, member| set.add(member))
 }
 
-pub(in crate::commands) fn srem(
-    writer: &mut EngineWriter<'_, '_>,
-    run: &RequestRun<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<usize, CommandError> {
-    remove_named(writer, CollectionKind::Set, run, reply)
-}
-
-pub(in crate::commands) fn scard(row: Option<RowView<'_>>, _: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
+pub(super) fn scard(row: Option<RowView<'_>>, _: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
     with_set_of(CollectionKind::Set, row, reply, |set, reply| {
         reply.places(set.map_or(0, SetReader::len));
         Ok(())
@@ -47,22 +39,14 @@ fn write_are_members(
     }
 }
 
-pub(in crate::commands) fn sis_member(
-    row: Option<RowView<'_>>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) {
+pub(super) fn sis_member(row: Option<RowView<'_>>, args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
     with_set_of(CollectionKind::Set, row, reply, |set, reply| {
         write_are_members(set, args.from(2), reply);
         Ok(())
     });
 }
 
-pub(in crate::commands) fn smis_member(
-    row: Option<RowView<'_>>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) {
+pub(super) fn smis_member(row: Option<RowView<'_>>, args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
     with_set_of(CollectionKind::Set, row, reply, |set, reply| {
         reply.array(args.len() - 2);
         write_are_members(set, args.from(2), reply);
@@ -71,43 +55,37 @@ pub(in crate::commands) fn smis_member(
 }
 
 /// Runs SMOVE. As in Redis, the type of the second key does not matter if the first key is absent.
-pub(in crate::commands) fn smove(
+pub(super) fn smove(
     context: &mut CommandContext<'_>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) -> Result<AfterCommand, CommandError> {
     let (from, to, member) = (args.get(1), args.get(2), args.get(3));
-    let (moved, ticket) =
-        context.session.write(|writer| writer.move_member(CollectionKind::Set, from, to, member));
-    context.ticket = ticket;
-    reply.int(moved??.into());
+    let moved = context.write(|writer| writer.move_member(CollectionKind::Set, from, to, member));
+    reply.int(moved?.into());
     Ok(AfterCommand::Done)
 }
 
-pub(in crate::commands) struct SMembers;
-
-impl LongRead for SMembers {
-    fn answer(
-        row: Option<RowView<'_>>,
-        _: &RequestArgs<'_>,
-        reply: &mut ReplyWriter<'_>,
-        long: &mut LongReply,
-    ) -> Result<(), CommandError> {
-        answer_of_kind(CollectionKind::Set, row, reply, |set, reply| {
-            match set {
-                None => MemberFormat::Set.head(0, reply),
-                Some(set) if MembersReply::is_long(set) => {
-                    long.begin(reply, || MembersReply::all(set, MemberFormat::Set).map(SlicedTask::Members));
-                }
-                Some(set) => write_members(set, MemberFormat::Set, reply),
+pub(super) fn smembers(
+    row: Option<RowView<'_>>,
+    _: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+    long: &mut LongReply,
+) -> Result<(), CommandError> {
+    answer_of_kind(CollectionKind::Set, row, reply, |set, reply| {
+        match set {
+            None => MemberFormat::Set.head(0, reply),
+            Some(set) if MembersReply::is_long(set) => {
+                long.begin(reply, || MembersReply::all(set, MemberFormat::Set).map(SlicedTask::Members));
             }
-            Ok(())
-        })
-    }
+            Some(set) => write_members(set, MemberFormat::Set, reply),
+        }
+        Ok(())
+    })
 }
 
 /// Runs SSCAN. The pages are ordered by the members' bytes.
-pub(in crate::commands) fn sscan(
+pub(super) fn sscan(
     context: &mut CommandContext<'_>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,

@@ -17,7 +17,3 @@ mod algebra;
 mod members;
 mod random;
 pub(crate) mod table;
-
-pub(super) use algebra::{sdiff, sdiff_store, sinter, sinter_card, sinter_store, sunion, sunion_store};
-pub(super) use members::{SMembers, sadd, scard, sis_member, smis_member, smove, srem, sscan};
-pub(super) use random::{SRandMember, spop};

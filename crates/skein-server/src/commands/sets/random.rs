@@ -8,26 +8,22 @@ use crate::commands::random_entries::{RandomEntryKind, RandomQuery, draw};
 use crate::commands::sorted_sets::{
     MemberFormat, ScoredMembers, answer_of_kind, parse_count, remove_popped, write_popped,
 };
-use crate::commands::task::{LongRead, LongReply};
+use crate::commands::task::LongReply;
 use crate::redis::random::CommandRng;
 use crate::resp::{ReplyWriter, RequestArgs};
 use skein_data::{CollectionKind, EngineWriter, RowView, RowWriter as _, ScanDirection, SetWriter};
 
-pub(in crate::commands) struct SRandMember;
-
-impl LongRead for SRandMember {
-    fn answer(
-        row: Option<RowView<'_>>,
-        args: &RequestArgs<'_>,
-        reply: &mut ReplyWriter<'_>,
-        long: &mut LongReply,
-    ) -> Result<(), CommandError> {
-        let asked = RandomQuery::parse(RandomEntryKind::Members, args)?;
-        answer_of_kind(CollectionKind::Set, row, reply, |set, reply| draw(set, asked, reply, long))
-    }
+pub(super) fn srand_member(
+    row: Option<RowView<'_>>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+    long: &mut LongReply,
+) -> Result<(), CommandError> {
+    let asked = RandomQuery::parse(RandomEntryKind::Members, args)?;
+    answer_of_kind(CollectionKind::Set, row, reply, |set, reply| draw(set, asked, reply, long))
 }
 
-pub(in crate::commands) fn spop(
+pub(super) fn spop(
     writer: &mut EngineWriter<'_, '_>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,

@@ -10,10 +10,7 @@ pub(crate) mod table;
 mod versions;
 
 pub(super) use key_contents::KeyContentsTask;
-pub(super) use neighbours::{first, last, next, prev};
-pub(super) use ranges::{count, del_range, prefix, range};
 pub(super) use snapshot::snapshot;
-pub(super) use versions::{cas, getv, getv_in_slices};
 
 use super::{CommandError, SlicedTask};
 use crate::commands::hashes::{ColumnsReply, write_columns};

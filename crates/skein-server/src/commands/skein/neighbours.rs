@@ -4,11 +4,11 @@ use std::ops::{Bound, ControlFlow};
 
 use super::key_contents::{PairedWith, answer};
 use crate::commands::{AfterCommand, CommandContext, CommandError};
-use crate::resp::{ReplyWriter, RequestArgs};
+use crate::resp::ReplyWriter;
 use skein_data::ScanDirection;
 
 /// Replies with the first key of a scan and its contents; null if there is no key.
-fn one(
+pub(super) fn one(
     context: &mut CommandContext<'_>,
     bounds: (Bound<&[u8]>, Bound<&[u8]>),
     direction: ScanDirection,
@@ -23,36 +23,4 @@ fn one(
         reply.null_array();
         Ok(AfterCommand::Done)
     })
-}
-
-pub(in crate::commands) fn first(
-    context: &mut CommandContext<'_>,
-    _: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<AfterCommand, CommandError> {
-    one(context, (Bound::Unbounded, Bound::Unbounded), ScanDirection::Forward, reply)
-}
-
-pub(in crate::commands) fn last(
-    context: &mut CommandContext<'_>,
-    _: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<AfterCommand, CommandError> {
-    one(context, (Bound::Unbounded, Bound::Unbounded), ScanDirection::Backward, reply)
-}
-
-pub(in crate::commands) fn next(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<AfterCommand, CommandError> {
-    one(context, (Bound::Excluded(args.get(1)), Bound::Unbounded), ScanDirection::Forward, reply)
-}
-
-pub(in crate::commands) fn prev(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<AfterCommand, CommandError> {
-    one(context, (Bound::Unbounded, Bound::Excluded(args.get(1))), ScanDirection::Backward, reply)
 }

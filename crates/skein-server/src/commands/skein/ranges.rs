@@ -37,7 +37,7 @@ fn over(
     Ok(AfterCommand::Slices(Box::new(SlicedTask::Range(task))))
 }
 
-pub(in crate::commands) fn range(
+pub(super) fn range(
     context: &mut CommandContext<'_>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
@@ -46,7 +46,7 @@ pub(in crate::commands) fn range(
     over(range, RangeOptions::parse(args.from(3))?, context, reply)
 }
 
-pub(in crate::commands) fn prefix(
+pub(super) fn prefix(
     context: &mut CommandContext<'_>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
@@ -55,7 +55,7 @@ pub(in crate::commands) fn prefix(
     over(Some(range), RangeOptions::parse(args.from(2))?, context, reply)
 }
 
-pub(in crate::commands) fn count(
+pub(super) fn count(
     context: &mut CommandContext<'_>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
@@ -73,7 +73,7 @@ pub(in crate::commands) fn count(
     Ok(AfterCommand::Done)
 }
 
-pub(in crate::commands) fn del_range(
+pub(super) fn del_range(
     context: &mut CommandContext<'_>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,

@@ -4,7 +4,8 @@ use skein_syntax::number::parse_u64;
 
 use super::key_contents::{PairedWith, answer};
 use crate::commands::command_error::NOT_AN_INTEGER;
-use crate::commands::{AfterCommand, CommandContext, CommandError};
+use crate::commands::task::LongReply;
+use crate::commands::{AfterCommand, CommandError};
 use crate::resp::{ReplyWriter, RequestArgs};
 use skein_data::{EngineWriter, RowView, RowWriter as _};
 
@@ -13,32 +14,23 @@ pub(super) fn write_version(version: u64, reply: &mut ReplyWriter<'_>) {
     reply.int(i64::try_from(version).unwrap_or(i64::MAX));
 }
 
-/// Replies at once if the contents are short. Otherwise writes nothing and returns a task.
-fn answer_getv(row: Option<RowView<'_>>, reply: &mut ReplyWriter<'_>) -> Result<AfterCommand, CommandError> {
+pub(super) fn getv(
+    row: Option<RowView<'_>>,
+    _: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+    long: &mut LongReply,
+) -> Result<(), CommandError> {
     let Some(row) = row else {
         reply.null_array();
-        return Ok(AfterCommand::Done);
+        return Ok(());
     };
-    answer(row, PairedWith::Version(row.version()), reply)
-}
-
-pub(in crate::commands) fn getv(row: Option<RowView<'_>>, _: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
-    match answer_getv(row, reply) {
-        Ok(AfterCommand::Slices(_)) => reply.put_off(),
-        Ok(_) => {}
-        Err(fault) => fault.write(reply),
+    if let AfterCommand::Slices(task) = answer(row, PairedWith::Version(row.version()), reply)? {
+        long.begin(reply, || Some(*task));
     }
+    Ok(())
 }
 
-pub(in crate::commands) fn getv_in_slices(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<AfterCommand, CommandError> {
-    context.look_up(args.get(1), |row| answer_getv(row?, reply))
-}
-
-pub(in crate::commands) fn cas(
+pub(super) fn cas(
     writer: &mut EngineWriter<'_, '_>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,

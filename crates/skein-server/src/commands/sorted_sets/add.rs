@@ -164,7 +164,7 @@ impl<'r> ZaddQuery<'r> {
     }
 }
 
-pub(in crate::commands) fn zadd(
+pub(super) fn zadd(
     writer: &mut EngineWriter<'_, '_>,
     run: &RequestRun<'_>,
     reply: &mut ReplyWriter<'_>,
@@ -189,7 +189,7 @@ fn next_pair<'a>(rest: &mut impl Iterator<Item = &'a [u8]>) -> Result<(f64, &'a 
     Ok((score, rest.next().ok_or(SYNTAX)?))
 }
 
-pub(in crate::commands) fn zincr_by(
+pub(super) fn zincr_by(
     writer: &mut EngineWriter<'_, '_>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,

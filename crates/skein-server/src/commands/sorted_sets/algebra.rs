@@ -307,7 +307,7 @@ fn each(set: Option<&SetReader<'_>>, mut show: impl FnMut(f64, Member<'_>)) {
     }
 }
 
-fn answer(
+pub(super) fn answer(
     context: &mut CommandContext<'_>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
@@ -343,7 +343,7 @@ pub(in crate::commands) fn reply_with(
     Ok(AfterCommand::Done)
 }
 
-fn store(
+pub(super) fn store(
     context: &mut CommandContext<'_>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
@@ -364,62 +364,12 @@ pub(in crate::commands) fn put_found(
     found: &ScoredMembers,
     reply: &mut ReplyWriter<'_>,
 ) -> Result<AfterCommand, CommandError> {
-    let (stored, ticket) = context.session.write(|writer| replace_set(writer, kind, key, found));
-    context.ticket = context.ticket.max(ticket);
-    stored??;
+    context.write(|writer| replace_set(writer, kind, key, found))?;
     reply.count(found.len());
     Ok(AfterCommand::Done)
 }
 
-pub(in crate::commands) fn zunion(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<AfterCommand, CommandError> {
-    answer(context, args, reply, "zunion", SetOperation::Union)
-}
-
-pub(in crate::commands) fn zinter(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<AfterCommand, CommandError> {
-    answer(context, args, reply, "zinter", SetOperation::Intersection)
-}
-
-pub(in crate::commands) fn zdiff(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<AfterCommand, CommandError> {
-    answer(context, args, reply, "zdiff", SetOperation::Difference)
-}
-
-pub(in crate::commands) fn zunion_store(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<AfterCommand, CommandError> {
-    store(context, args, reply, "zunionstore", SetOperation::Union)
-}
-
-pub(in crate::commands) fn zinter_store(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<AfterCommand, CommandError> {
-    store(context, args, reply, "zinterstore", SetOperation::Intersection)
-}
-
-pub(in crate::commands) fn zdiff_store(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<AfterCommand, CommandError> {
-    store(context, args, reply, "zdiffstore", SetOperation::Difference)
-}
-
-pub(in crate::commands) fn zinter_card(
+pub(super) fn zinter_card(
     context: &mut CommandContext<'_>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
@@ -454,7 +404,7 @@ pub(in crate::commands) fn count_with(
     Ok(AfterCommand::Done)
 }
 
-pub(in crate::commands) fn zrange_store(
+pub(super) fn zrange_store(
     context: &mut CommandContext<'_>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,

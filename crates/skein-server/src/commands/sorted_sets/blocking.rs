@@ -4,7 +4,7 @@ use super::multi_set::pop_several;
 use super::remove::{parse_end, pop};
 use crate::commands::blocking::{BlockingCommand, Served, serve};
 use crate::commands::multi_pop::MultiPop;
-use crate::resp::{ReplyWriter, RequestArgs};
+use crate::resp::ReplyWriter;
 use skein_data::{EngineKeys, ScanDirection, name_within};
 
 pub(in crate::commands) const BZPOPMIN: BlockingCommand =
@@ -19,7 +19,7 @@ pub(in crate::commands) const BZPOPMAX: BlockingCommand = BlockingCommand {
 
 pub(in crate::commands) const BZMPOP: BlockingCommand = BlockingCommand {
     query: |args| MultiPop::blocking_query(args, parse_end),
-    serve: serve_multi_pop,
+    serve: |session, args, key, reply| MultiPop::serve(session, args, key, reply, parse_end, pop_several),
     ..BZPOPMIN
 };
 
@@ -38,13 +38,4 @@ fn serve_pop(
         reply.double(*score);
         Ok(true)
     })
-}
-
-fn serve_multi_pop(
-    session: &mut EngineKeys<'_>,
-    args: &RequestArgs<'_>,
-    key: &[u8],
-    reply: &mut ReplyWriter<'_>,
-) -> Served {
-    serve(session, |writer| pop_several(writer, &MultiPop::parse_blocking(args, parse_end)?, key, reply))
 }

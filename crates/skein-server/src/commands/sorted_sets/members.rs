@@ -6,29 +6,21 @@ use crate::commands::{CommandError, is};
 use crate::resp::{ReplyWriter, RequestArgs};
 use skein_data::{RowView, SetReader};
 
-pub(in crate::commands) fn zcard(row: Option<RowView<'_>>, _: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
+pub(super) fn zcard(row: Option<RowView<'_>>, _: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
     with_set(row, reply, |set, reply| {
         reply.places(set.map_or(0, SetReader::len));
         Ok(())
     });
 }
 
-pub(in crate::commands) fn zscore(
-    row: Option<RowView<'_>>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) {
+pub(super) fn zscore(row: Option<RowView<'_>>, args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
     with_set(row, reply, |set, reply| {
         reply.double_or_null(set.and_then(|set| set.score(args.get(2))));
         Ok(())
     });
 }
 
-pub(in crate::commands) fn zmscore(
-    row: Option<RowView<'_>>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) {
+pub(super) fn zmscore(row: Option<RowView<'_>>, args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
     with_set(row, reply, |set, reply| {
         reply.array(args.len() - 2);
         for member in args.from(2) {
@@ -38,23 +30,12 @@ pub(in crate::commands) fn zmscore(
     });
 }
 
-pub(in crate::commands) fn zrank(
+pub(super) fn rank(
     row: Option<RowView<'_>>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
+    reverse: bool,
 ) {
-    rank(row, args, reply, false);
-}
-
-pub(in crate::commands) fn zrevrank(
-    row: Option<RowView<'_>>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) {
-    rank(row, args, reply, true);
-}
-
-fn rank(row: Option<RowView<'_>>, args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>, reverse: bool) {
     let with_score = args.len() == 4 && is(args.get(3), "WITHSCORE");
     if args.len() > 3 && !with_score {
         let name = if reverse { "zrevrank" } else { "zrank" };

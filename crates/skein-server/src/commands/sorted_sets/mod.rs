@@ -33,30 +33,19 @@ mod scan;
 mod set_operation_task;
 pub(crate) mod table;
 
-pub(super) use add::{ZaddOptions, add_scored, zadd, zincr_by};
-pub(super) use algebra::{
-    SetOperation, SetOperationQuery, count_with, parse_limit, put_found, reply_with, zdiff, zdiff_store,
-    zinter, zinter_card, zinter_store, zrange_store, zunion, zunion_store,
-};
+pub(super) use add::{ZaddOptions, add_scored};
+pub(super) use algebra::{SetOperation, SetOperationQuery, count_with, parse_limit, put_found, reply_with};
 pub(super) use blocking::{BZMPOP, BZPOPMAX, BZPOPMIN};
 pub(super) use long_ranges::MembersReply;
-pub(super) use members::{zcard, zmscore, zrank, zrevrank, zscore};
-pub(super) use multi_set::zmpop;
-pub(super) use random::ZRandMember;
-pub(super) use ranges::{
-    ZRange, ZRangeByLex, ZRangeByScore, ZRevRange, ZRevRangeByLex, ZRevRangeByScore, zcount, zlex_count,
-};
 pub(super) use remove::{
-    ScoredMembers, change_named, parse_count, remove_named, remove_popped, write_popped, zpop_max, zpop_min,
-    zrem, zrem_range_by_lex, zrem_range_by_rank, zrem_range_by_score,
+    ScoredMembers, change_named, parse_count, remove_named, remove_popped, write_popped,
 };
-pub(super) use scan::zscan;
 pub(super) use set_operation_task::SetOperationTask;
 
 use std::cmp::Ordering;
 use std::ops::ControlFlow;
 
-use super::CommandError;
+use super::{CommandError, reply_or_error};
 use crate::resp::{Protocol, ReplyWriter};
 use skein_data::{CollectionKind, Member, RowView, ScanDirection, SetReader, VALUE_BYTES_MAX};
 
@@ -93,11 +82,7 @@ pub(super) fn with_set_of(
     reply: &mut ReplyWriter<'_>,
     answer: impl FnOnce(Option<&SetReader<'_>>, &mut ReplyWriter<'_>) -> Result<(), CommandError>,
 ) {
-    let start = reply.position();
-    if let Err(fault) = answer_of_kind(kind, row, reply, answer) {
-        reply.truncate(start);
-        fault.write(reply);
-    }
+    reply_or_error(reply, |reply| answer_of_kind(kind, row, reply, answer));
 }
 
 /// Does the same with a sorted set.
@@ -122,19 +107,17 @@ fn check_reply_len(bytes: usize) -> Result<(), CommandError> {
 /// Writes all members; an error if the set is too long for a reply.
 pub(super) fn write_members(set: &SetReader<'_>, format: MemberFormat, reply: &mut ReplyWriter<'_>) {
     let (start, len) = (reply.position(), usize::try_from(set.len()).unwrap_or(usize::MAX));
-    let mut checked = check_reply_len(len.saturating_mul(MEMBER_OVERHEAD));
-    if checked.is_ok() {
+    reply_or_error(reply, |reply| {
+        check_reply_len(len.saturating_mul(MEMBER_OVERHEAD))?;
         format.head(len, reply);
+        let mut checked = Ok(());
         set.walk(0, ScanDirection::Forward, |score, member| {
             format.member(score, member, reply);
             checked = check_reply_len(reply.position() - start);
             if checked.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
-    }
-    if let Err(fault) = checked {
-        reply.truncate(start);
-        fault.write(reply);
-    }
+        checked
+    });
 }
 
 /// Compares members by score, then by bytes. The two zeros are equal; no score is NaN.

@@ -1,10 +1,10 @@
 //! ZMPOP: pops from the first of several sorted sets that has members.
 
 use super::MemberFormat;
-use super::remove::{ScoredMembers, parse_end, pop, write_popped};
+use super::remove::{ScoredMembers, pop, write_popped};
+use crate::commands::CommandError;
 use crate::commands::multi_pop::MultiPop;
-use crate::commands::{CommandContext, CommandError, CommandResult};
-use crate::resp::{ReplyWriter, RequestArgs};
+use crate::resp::ReplyWriter;
 use skein_data::{CollectionKind, EngineWriter, RowWriter as _, ScanDirection, name_within};
 
 /// Replaces whatever a key holds by a set of this kind with these members. Without members, removes
@@ -33,12 +33,4 @@ pub(super) fn pop_several(
     reply.bulk(name_within(key));
     write_popped(&members, MemberFormat::Pairs, reply);
     Ok(true)
-}
-
-pub(in crate::commands) fn zmpop(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> CommandResult {
-    MultiPop::run(context, args, reply, parse_end, pop_several)
 }

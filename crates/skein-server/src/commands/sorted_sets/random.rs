@@ -6,23 +6,19 @@ use std::ops::ControlFlow;
 use super::{MemberFormat, answer_of};
 use crate::commands::CommandError;
 use crate::commands::random_entries::{DrawSource, RandomEntryKind, RandomQuery, RandomTask, draw};
-use crate::commands::task::{AT_ONCE, LongRead, LongReply};
+use crate::commands::task::{AT_ONCE, LongReply};
 use crate::redis::random::CommandRng;
 use crate::resp::{ReplyWriter, RequestArgs};
 use skein_data::{RowView, ScanDirection, SetReader};
 
-pub(in crate::commands) struct ZRandMember;
-
-impl LongRead for ZRandMember {
-    fn answer(
-        row: Option<RowView<'_>>,
-        args: &RequestArgs<'_>,
-        reply: &mut ReplyWriter<'_>,
-        long: &mut LongReply,
-    ) -> Result<(), CommandError> {
-        let asked = RandomQuery::parse(RandomEntryKind::ScoredMembers, args)?;
-        answer_of(row, reply, |set, reply| draw(set, asked, reply, long))
-    }
+pub(super) fn zrand_member(
+    row: Option<RowView<'_>>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+    long: &mut LongReply,
+) -> Result<(), CommandError> {
+    let asked = RandomQuery::parse(RandomEntryKind::ScoredMembers, args)?;
+    answer_of(row, reply, |set, reply| draw(set, asked, reply, long))
 }
 
 impl DrawSource for SetReader<'_> {

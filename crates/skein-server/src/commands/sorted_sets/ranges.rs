@@ -8,7 +8,7 @@ use super::bounds::{MemberRange, RangeBy};
 use super::long_ranges::MembersReply;
 use super::{MemberFormat, answer_of, with_set};
 use crate::commands::command_error::{NOT_AN_INTEGER, SYNTAX};
-use crate::commands::task::{AT_ONCE, AT_ONCE_BYTES, LongRead, LongReply};
+use crate::commands::task::{AT_ONCE, AT_ONCE_BYTES, LongReply};
 use crate::commands::{CommandError, SlicedTask, is};
 use crate::resp::{ReplyWriter, RequestArgs};
 use skein_data::{RowView, ScanDirection, ScoreRangeView, SetReader};
@@ -135,15 +135,15 @@ impl<'a> RangeQuery<'a> {
 /// ZRANGESTORE, which has options for everything and always keeps the scores.
 pub(super) const STORED: RangeSyntax = RangeSyntax { fixed: None, scores: false };
 
-/// Replies with a short range.
-fn answer(
+/// Replies with a range. `fixed` has its kind and direction; ZRANGE has options for them.
+pub(super) fn answer(
     row: Option<RowView<'_>>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
-    form: RangeSyntax,
+    fixed: Option<(RangeBy, ScanDirection)>,
     long: &mut LongReply,
 ) -> Result<(), CommandError> {
-    let asked = RangeQuery::parse(args, 2, form)?;
+    let asked = RangeQuery::parse(args, 2, RangeSyntax { fixed, scores: true })?;
     answer_of(row, reply, |set, reply| match set {
         None => {
             reply.array(0);
@@ -190,52 +190,12 @@ fn write_short(
     fits
 }
 
-/// Defines a type for each command.
-macro_rules! range_commands {
-    ($($name:ident = $fixed:expr;)+) => {
-        $(
-            pub(in crate::commands) struct $name;
-
-            impl LongRead for $name {
-                fn answer(
-                    row: Option<RowView<'_>>,
-                    args: &RequestArgs<'_>,
-                    reply: &mut ReplyWriter<'_>,
-                    long: &mut LongReply,
-                ) -> Result<(), CommandError> {
-                    answer(row, args, reply, RangeSyntax { fixed: $fixed, scores: true }, long)
-                }
-            }
-        )+
-    };
-}
-
-range_commands! {
-    ZRange = None;
-    ZRevRange = Some((RangeBy::Rank, ScanDirection::Backward));
-    ZRangeByScore = Some((RangeBy::Score, ScanDirection::Forward));
-    ZRevRangeByScore = Some((RangeBy::Score, ScanDirection::Backward));
-    ZRangeByLex = Some((RangeBy::Lex, ScanDirection::Forward));
-    ZRevRangeByLex = Some((RangeBy::Lex, ScanDirection::Backward));
-}
-
-pub(in crate::commands) fn zcount(
+pub(super) fn count(
     row: Option<RowView<'_>>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
+    by: RangeBy,
 ) {
-    count(row, args, reply, RangeBy::Score);
-}
-
-pub(in crate::commands) fn zlex_count(
-    row: Option<RowView<'_>>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) {
-    count(row, args, reply, RangeBy::Lex);
-}
-
-fn count(row: Option<RowView<'_>>, args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>, by: RangeBy) {
     match MemberRange::parse(by, args.get(2), args.get(3)) {
         Err(fault) => fault.write(reply),
         Ok(span) => with_set(row, reply, |set, reply| {

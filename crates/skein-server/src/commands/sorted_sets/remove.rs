@@ -11,14 +11,6 @@ use crate::commands::{CommandError, RequestRun, is};
 use crate::resp::{ReplyWriter, RequestArgs};
 use skein_data::{CollectionKind, EngineWriter, Member, RowError, RowWriter as _, ScanDirection, SetWriter};
 
-pub(in crate::commands) fn zrem(
-    writer: &mut EngineWriter<'_, '_>,
-    run: &RequestRun<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<usize, CommandError> {
-    remove_named(writer, CollectionKind::SortedSet, run, reply)
-}
-
 /// Removes the members that each request names from a set of this kind. Replies how many there
 /// were.
 pub(in crate::commands) fn remove_named(
@@ -87,7 +79,7 @@ fn remove_members(set: &mut SetWriter<'_>, members: &ScoredMembers) -> Result<()
     Ok(())
 }
 
-fn remove_range(
+pub(super) fn remove_range(
     writer: &mut EngineWriter<'_, '_>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
@@ -107,30 +99,6 @@ fn remove_range(
     })?;
     reply.places(removed.unwrap_or(0));
     Ok(())
-}
-
-pub(in crate::commands) fn zrem_range_by_rank(
-    writer: &mut EngineWriter<'_, '_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
-    remove_range(writer, args, reply, RangeBy::Rank)
-}
-
-pub(in crate::commands) fn zrem_range_by_score(
-    writer: &mut EngineWriter<'_, '_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
-    remove_range(writer, args, reply, RangeBy::Score)
-}
-
-pub(in crate::commands) fn zrem_range_by_lex(
-    writer: &mut EngineWriter<'_, '_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
-    remove_range(writer, args, reply, RangeBy::Lex)
 }
 
 /// Parses a number that is not negative.
@@ -180,7 +148,7 @@ pub(in crate::commands) fn write_popped(
     }
 }
 
-fn pop_one_end(
+pub(super) fn pop_one_end(
     writer: &mut EngineWriter<'_, '_>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
@@ -195,22 +163,6 @@ fn pop_one_end(
     let shape = if counted { MemberFormat::of(true, reply) } else { MemberFormat::Flat };
     write_popped(&members, shape, reply);
     Ok(())
-}
-
-pub(in crate::commands) fn zpop_min(
-    writer: &mut EngineWriter<'_, '_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
-    pop_one_end(writer, args, reply, ScanDirection::Forward)
-}
-
-pub(in crate::commands) fn zpop_max(
-    writer: &mut EngineWriter<'_, '_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
-    pop_one_end(writer, args, reply, ScanDirection::Backward)
 }
 
 /// Parses `MIN` or `MAX`.

@@ -13,7 +13,7 @@ const AT_ONCE: u64 = 128;
 
 /// Runs ZSCAN. The pages of a larger set are ordered by the members' bytes, which changes of scores
 /// do not disturb.
-pub(in crate::commands) fn zscan(
+pub(super) fn zscan(
     context: &mut CommandContext<'_>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,

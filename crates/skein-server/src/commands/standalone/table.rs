@@ -1,9 +1,9 @@
 //! The commands about replicas, clusters and modules. This server has no such things, and the
 //! answers are those of a standalone Redis.
 
+use super::{NO_CLUSTER, role};
 use crate::command_table::{Command, Group, HELP, Subcommand, command, family, subcommand};
 use crate::commands::Handler::General;
-use crate::commands::while_loading;
 
 #[rustfmt::skip]
 const CLUSTER: &[Subcommand] = &[
@@ -79,24 +79,26 @@ const MODULE: &[Subcommand] = &[
 
 #[rustfmt::skip]
 pub(crate) const COMMANDS: &[Command] = &family(Group::Cluster, [
-    command("asking", 1, "fast", General(super::cluster)).categories("connection")
+    command("asking", 1, "fast", General(|_, _, _| Err(NO_CLUSTER))).categories("connection")
         .docs("Prepares a request for a key that moves; there is no cluster", ""),
-    command("cluster", -2, "", General(super::cluster)).subcommands(CLUSTER)
+    command("cluster", -2, "", General(|_, _, _| Err(NO_CLUSTER))).subcommands(CLUSTER)
         .docs("Manages a cluster; there is none", ""),
     command("failover", -1, "admin noscript stale", General(super::failover)).group(Group::Server)
         .docs("Hands over to a replica; there is none",
               "[TO=target(host port:int [FORCE])] [ABORT] [TIMEOUT=milliseconds:int]"),
     command("module", -2, "", General(super::module)).group(Group::Server).subcommands(MODULE)
         .docs("Lists the modules; there are none", ""),
-    command("readonly", 1, "loading stale fast", General(super::cluster)).while_loading(while_loading::cluster)
+    command("readonly", 1, "loading stale fast", General(|_, _, _| Err(NO_CLUSTER)))
+        .while_loading(|_, _, _| Err(NO_CLUSTER))
         .categories("connection").docs("Allows reads from a replica of a cluster; there is none", ""),
-    command("readwrite", 1, "loading stale fast", General(super::cluster)).while_loading(while_loading::cluster)
+    command("readwrite", 1, "loading stale fast", General(|_, _, _| Err(NO_CLUSTER)))
+        .while_loading(|_, _, _| Err(NO_CLUSTER))
         .categories("connection").docs("Ends READONLY; there is no cluster", ""),
     command("replicaof", 3, "admin noscript stale no_async_loading", General(super::replica_of))
         .group(Group::Server).docs("Ends replication, which there is not, with NO ONE",
               "args(host-port(host port:int)|no-one(NO ONE))"),
-    command("role", 1, "noscript loading stale fast", General(super::role)).group(Group::Server)
-        .while_loading(while_loading::role).categories("admin dangerous")
+    command("role", 1, "noscript loading stale fast", General(|_, _, reply| role(reply))).group(Group::Server)
+        .while_loading(|_, _, reply| role(reply)).categories("admin dangerous")
         .docs("Returns the role of the server: master, without replicas", ""),
     command("slaveof", 3, "admin noscript stale no_async_loading", General(super::replica_of))
         .group(Group::Server).docs("The same as REPLICAOF", "args(host-port(host port:int)|no-one(NO ONE))"),

@@ -152,7 +152,7 @@ impl AddQuery {
     }
 }
 
-pub(in crate::commands) fn xadd(
+pub(super) fn xadd(
     writer: &mut EngineWriter<'_, '_>,
     run: &RequestRun<'_>,
     reply: &mut ReplyWriter<'_>,
@@ -172,7 +172,7 @@ pub(in crate::commands) fn xadd(
     Ok(queries.len())
 }
 
-pub(in crate::commands) fn xtrim(
+pub(super) fn xtrim(
     writer: &mut EngineWriter<'_, '_>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,

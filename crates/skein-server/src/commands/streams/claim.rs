@@ -81,7 +81,7 @@ fn unrecognized(word: &[u8]) -> CommandError {
 
 /// Runs a command that claims entries. Its reply may become too long, and is refused before
 /// anything is claimed.
-fn run(
+pub(super) fn run(
     context: &mut CommandContext<'_>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
@@ -93,21 +93,11 @@ fn run(
     ) -> Result<(), CommandError>,
 ) -> CommandResult {
     let limit = ReplyLimit::new(context.shared, reply, "claim fewer entries at a time");
-    let (written, ticket) = context.session.write(|writer| claim(writer, args, &limit, reply));
-    context.ticket = context.ticket.max(ticket);
-    written??;
+    context.write(|writer| claim(writer, args, &limit, reply))?;
     Ok(AfterCommand::Done)
 }
 
-pub(in crate::commands) fn xclaim(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> CommandResult {
-    run(context, args, reply, claim)
-}
-
-fn claim(
+pub(super) fn claim(
     writer: &mut EngineWriter<'_, '_>,
     args: &RequestArgs<'_>,
     limit: &ReplyLimit,
@@ -163,15 +153,7 @@ impl AutoClaimQuery {
     }
 }
 
-pub(in crate::commands) fn xautoclaim(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> CommandResult {
-    run(context, args, reply, auto_claim)
-}
-
-fn auto_claim(
+pub(super) fn auto_claim(
     writer: &mut EngineWriter<'_, '_>,
     args: &RequestArgs<'_>,
     limit: &ReplyLimit,

@@ -10,14 +10,14 @@ use skein_syntax::number::parse_i64;
 
 const NO_SUCH_KEY: CommandError = CommandError::text("ERR no such key");
 
-pub(in crate::commands) fn xlen(row: Option<RowView<'_>>, _: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
+pub(super) fn xlen(row: Option<RowView<'_>>, _: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
     with_stream(row, reply, |stream, reply| {
         reply.places(stream.map_or(0, |stream| stream.len()));
         Ok(())
     });
 }
 
-pub(in crate::commands) fn xdel(
+pub(super) fn xdel(
     writer: &mut EngineWriter<'_, '_>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
@@ -68,7 +68,7 @@ impl SetIdQuery {
     }
 }
 
-pub(in crate::commands) fn xsetid(
+pub(super) fn xsetid(
     writer: &mut EngineWriter<'_, '_>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,

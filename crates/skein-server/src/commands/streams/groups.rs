@@ -71,7 +71,7 @@ impl<'a> StartQuery<'a> {
     }
 }
 
-pub(in crate::commands) fn xgroup(
+pub(super) fn xgroup(
     context: &mut CommandContext<'_>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
@@ -81,15 +81,13 @@ pub(in crate::commands) fn xgroup(
         help(HELP, reply);
         return Ok(AfterCommand::Done);
     }
-    let (written, ticket) = context.session.write(|writer| match subcommand {
+    context.write(|writer| match subcommand {
         "create" => create(writer, args, reply),
         "setid" => set_id(writer, args, reply),
         "destroy" => destroy(writer, args, reply),
         "createconsumer" => create_consumer(writer, args, reply),
         _ => delete_consumer(writer, args, reply),
-    });
-    context.ticket = context.ticket.max(ticket);
-    written??;
+    })?;
     Ok(AfterCommand::Done)
 }
 

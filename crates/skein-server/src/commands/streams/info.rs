@@ -29,7 +29,7 @@ const HELP: &[&str] = &[
     "    Prints this help.",
 ];
 
-pub(in crate::commands) fn xinfo(
+pub(super) fn xinfo(
     context: &mut CommandContext<'_>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
@@ -58,12 +58,9 @@ fn write_groups(stream: &mut StreamReader<'_>, reply: &mut ReplyWriter<'_>) -> R
     reply.array(groups.len());
     for (name, group) in &groups {
         reply.map(6);
-        reply.bulk(b"name");
-        reply.bulk(name);
-        reply.bulk(b"consumers");
-        reply.places(group.consumers);
-        reply.bulk(b"pending");
-        reply.places(group.pending);
+        reply.named("name").bulk(name);
+        reply.named("consumers").places(group.consumers);
+        reply.named("pending").places(group.pending);
         write_progress(stream, group, reply)?;
     }
     Ok(())
@@ -103,12 +100,9 @@ fn write_consumers(
     reply.array(consumers.len());
     for (name, consumer) in &consumers {
         reply.map(3);
-        reply.bulk(b"name");
-        reply.bulk(name);
-        reply.bulk(b"pending");
-        reply.places(consumer.pending);
-        reply.bulk(b"idle");
-        reply.places(now.saturating_sub(consumer.seen));
+        reply.named("name").bulk(name);
+        reply.named("pending").places(consumer.pending);
+        reply.named("idle").places(now.saturating_sub(consumer.seen));
     }
     Ok(())
 }
@@ -135,20 +129,16 @@ fn write_stream(
     let full = parse_full(args)?;
     let head = stream.head();
     reply.map(if full.is_some() { 9 } else { 10 });
-    reply.bulk(b"length");
-    reply.places(head.len);
+    reply.named("length").places(head.len);
     // The least number that Redis would have.
     let nodes = head.len.div_ceil(GROUP);
-    reply.bulk(b"radix-tree-keys");
-    reply.places(nodes);
-    reply.bulk(b"radix-tree-nodes");
-    reply.places(nodes + 1);
+    reply.named("radix-tree-keys").places(nodes);
+    reply.named("radix-tree-nodes").places(nodes + 1);
     for (name, id) in [("last-generated-id", head.last_id), ("max-deleted-entry-id", head.max_deleted_id)] {
         reply.bulk(name.as_bytes());
         write_id(id, reply);
     }
-    reply.bulk(b"entries-added");
-    reply.places(head.added);
+    reply.named("entries-added").places(head.added);
     reply.bulk(b"recorded-first-entry-id");
     write_id(stream.edge(ScanDirection::Forward)?.unwrap_or_default(), reply);
     match full {
@@ -158,8 +148,7 @@ fn write_stream(
 }
 
 fn write_edges(stream: &mut StreamReader<'_>, reply: &mut ReplyWriter<'_>) -> Result<(), CommandError> {
-    reply.bulk(b"groups");
-    reply.count(stream.groups()?.len());
+    reply.named("groups").count(stream.groups()?.len());
     for (name, direction) in
         [("first-entry", ScanDirection::Forward), ("last-entry", ScanDirection::Backward)]
     {
@@ -190,11 +179,9 @@ fn write_contents(
     reply.array(groups.len());
     for (name, group) in &groups {
         reply.map(7);
-        reply.bulk(b"name");
-        reply.bulk(name);
+        reply.named("name").bulk(name);
         write_progress(stream, group, reply)?;
-        reply.bulk(b"pel-count");
-        reply.places(group.pending);
+        reply.named("pel-count").places(group.pending);
         reply.bulk(b"pending");
         write_group_pending(stream, group, most, reply)?;
         let consumers = stream.consumers(group)?;
@@ -202,12 +189,9 @@ fn write_contents(
         reply.array(consumers.len());
         for (name, consumer) in &consumers {
             reply.map(4);
-            reply.bulk(b"name");
-            reply.bulk(name);
-            reply.bulk(b"seen-time");
-            reply.places(consumer.seen);
-            reply.bulk(b"pel-count");
-            reply.places(consumer.pending);
+            reply.named("name").bulk(name);
+            reply.named("seen-time").places(consumer.seen);
+            reply.named("pel-count").places(consumer.pending);
             reply.bulk(b"pending");
             write_consumer_pending(stream, group, consumer, most, reply)?;
         }

@@ -28,19 +28,14 @@ mod read_task;
 mod replies;
 pub(crate) mod table;
 
-pub(super) use add::{GROUP, xadd, xtrim};
-pub(super) use claim::{xautoclaim, xclaim};
-pub(super) use entries::{xdel, xlen, xsetid};
-pub(super) use groups::xgroup;
-pub(super) use info::xinfo;
-pub(super) use pending::{xack, xpending};
-pub(super) use ranges::{EntriesReply, XRange, XRevRange, write_entries};
+pub(super) use add::GROUP;
+pub(super) use ranges::{EntriesReply, write_entries};
 pub(super) use read::XREAD;
 pub(super) use read_group::XREADGROUP;
 pub(super) use read_query::check_in_script;
 pub(super) use read_task::ReadStreamsTask;
 
-use super::CommandError;
+use super::{CommandError, reply_or_error};
 use crate::resp::ReplyWriter;
 use skein_data::{RowView, StreamReader};
 
@@ -60,11 +55,7 @@ fn with_stream(
     reply: &mut ReplyWriter<'_>,
     answer: impl FnOnce(Option<&mut StreamReader<'_>>, &mut ReplyWriter<'_>) -> Result<(), CommandError>,
 ) {
-    let start = reply.position();
-    if let Err(fault) = answer_of(row, reply, answer) {
-        reply.truncate(start);
-        fault.write(reply);
-    }
+    reply_or_error(reply, |reply| answer_of(row, reply, answer));
 }
 
 /// Returns the error for a group that does not exist.

@@ -15,7 +15,7 @@ use skein_syntax::number::parse_i64;
 /// The pending entries of a consumer that a search lists at a time.
 const LISTED: usize = 256;
 
-pub(in crate::commands) fn xack(
+pub(super) fn xack(
     writer: &mut EngineWriter<'_, '_>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
@@ -68,7 +68,7 @@ impl<'a> PendingQuery<'a> {
     }
 }
 
-pub(in crate::commands) fn xpending(
+pub(super) fn xpending(
     context: &mut CommandContext<'_>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,

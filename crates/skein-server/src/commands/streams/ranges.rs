@@ -7,7 +7,7 @@ use super::answer_of;
 use super::ids::{parse_end, parse_start};
 use super::replies::write_entry;
 use crate::commands::command_error::{NOT_AN_INTEGER, SYNTAX};
-use crate::commands::task::{AT_ONCE, AT_ONCE_BYTES, LongRead, LongReply, SlicedView, ViewTask};
+use crate::commands::task::{AT_ONCE, AT_ONCE_BYTES, LongReply, SlicedView, ViewTask};
 use crate::commands::{CommandError, SlicedTask, is};
 use crate::resp::{ReplyWriter, RequestArgs};
 use skein_data::{EntriesView, RowView, ScanDirection, StreamId, StreamReader};
@@ -46,36 +46,12 @@ pub(super) fn parse_count(text: &[u8]) -> Result<u64, CommandError> {
     Ok(u64::try_from(parse_i64(text).ok_or(NOT_AN_INTEGER)?).unwrap_or(0))
 }
 
-pub(in crate::commands) struct XRange;
-pub(in crate::commands) struct XRevRange;
-
-impl LongRead for XRange {
-    fn answer(
-        row: Option<RowView<'_>>,
-        args: &RequestArgs<'_>,
-        reply: &mut ReplyWriter<'_>,
-        long: &mut LongReply,
-    ) -> Result<(), CommandError> {
-        answer(ScanDirection::Forward, row, args, reply, long)
-    }
-}
-
-impl LongRead for XRevRange {
-    fn answer(
-        row: Option<RowView<'_>>,
-        args: &RequestArgs<'_>,
-        reply: &mut ReplyWriter<'_>,
-        long: &mut LongReply,
-    ) -> Result<(), CommandError> {
-        answer(ScanDirection::Backward, row, args, reply, long)
-    }
-}
-
-fn answer(
-    direction: ScanDirection,
+/// Replies with a range.
+pub(super) fn answer(
     row: Option<RowView<'_>>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
+    direction: ScanDirection,
     long: &mut LongReply,
 ) -> Result<(), CommandError> {
     let query = RangeQuery::parse(args, direction)?;

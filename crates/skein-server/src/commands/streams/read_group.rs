@@ -112,7 +112,7 @@ fn read_all(
         // As in Redis, a client to which nothing could be delivered does not begin to wait.
         return context.session.engine().log_stopped().map_or(Ok(None), |stopped| Err(stopped.into()));
     }
-    let (written, ticket) = context.session.write(|writer| {
+    context.write(|writer| {
         let start = reply.position();
         write_head(found.len(), reply);
         let (body, mut left) = (reply.position(), found.len());
@@ -132,9 +132,7 @@ fn read_all(
             reply.raw(&parts);
         }
         Ok::<_, CommandError>(())
-    });
-    context.ticket = context.ticket.max(ticket);
-    written??;
+    })?;
     Ok(Some(AfterCommand::Done))
 }
 
@@ -149,16 +147,15 @@ fn read_single(
     let (key, read) = (args.get(query.keys.start), GroupRead::parse(args.get(query.id_of(query.keys.start))));
     let limit = ReplyLimit::new(context.shared, reply, WAY_OUT);
     let (start, mut is_there) = (reply.position(), true);
-    let (written, ticket) = context.session.write(|writer| {
+    let written = context.write(|writer| {
         write_head(1, reply);
         let part = GroupPart { key, read: &read, read_for, most: query.most, limit: Some(&limit) };
         let found = read_one(writer, &part, reply)?;
         is_there = found.is_some();
         found.ok_or_else(|| absent(key, read_for.group))
     });
-    context.ticket = context.ticket.max(ticket);
     context.client.lookups.note(is_there);
-    let has_entries = written??;
+    let has_entries = written?;
     if !has_entries {
         reply.truncate(start);
     }

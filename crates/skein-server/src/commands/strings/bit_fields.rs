@@ -243,7 +243,7 @@ impl FieldOperations {
     }
 }
 
-pub(in crate::commands) fn bit_field(
+pub(super) fn bit_field(
     writer: &mut EngineWriter<'_, '_>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
@@ -269,11 +269,7 @@ pub(in crate::commands) fn bit_field(
     Ok(())
 }
 
-pub(in crate::commands) fn bit_field_ro(
-    row: Option<RowView<'_>>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) {
+pub(super) fn bit_field_ro(row: Option<RowView<'_>>, args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
     let read = || {
         let asked = FieldOperations::parse(args)?;
         if asked.written > 0 {

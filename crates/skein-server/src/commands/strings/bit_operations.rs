@@ -77,7 +77,7 @@ fn combined(
     Ok(result)
 }
 
-pub(in crate::commands) fn bit_op(
+pub(super) fn bit_op(
     context: &mut CommandContext<'_>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
@@ -87,15 +87,13 @@ pub(in crate::commands) fn bit_op(
         return Err(CommandError::text("ERR BITOP NOT must be called with a single source key."));
     }
     let result = combined(context, operation, args.from(3))?;
-    let (stored, ticket) = context.session.write(|writer| {
+    context.write(|writer| {
         if result.is_empty() {
             writer.remove(args.get(2)).map(drop)
         } else {
             writer.put(args.get(2), &result)
         }
-    });
-    context.ticket = context.ticket.max(ticket);
-    stored??;
+    })?;
     reply.count(result.len());
     Ok(AfterCommand::Done)
 }

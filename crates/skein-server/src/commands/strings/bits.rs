@@ -6,7 +6,8 @@ use skein_syntax::number::parse_i64;
 use super::ranges::{clamp, is_crossed, parse_pair};
 use super::{changed, value_of};
 use crate::commands::command_error::{NOT_AN_INTEGER, SYNTAX};
-use crate::commands::{AfterCommand, CommandContext, CommandError, is};
+use crate::commands::task::LongReply;
+use crate::commands::{CommandError, is, reply_or_error};
 use crate::resp::{ReplyWriter, RequestArgs};
 use skein_data::{EngineWriter, RowChange, RowView, RowWriter as _};
 
@@ -36,27 +37,16 @@ pub(super) fn parse_bit(text: &[u8], width: i64) -> Result<usize, CommandError> 
     }
 }
 
-/// Replies with the number that `read` returns, or with its error.
-fn answer(reply: &mut ReplyWriter<'_>, read: impl FnOnce() -> Result<i64, CommandError>) {
-    match read() {
-        Ok(number) => reply.int(number),
-        Err(fault) => fault.write(reply),
-    }
-}
-
-pub(in crate::commands) fn get_bit(
-    row: Option<RowView<'_>>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) {
-    answer(reply, || {
+pub(super) fn get_bit(row: Option<RowView<'_>>, args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
+    reply_or_error(reply, |reply| {
         let (byte, mask) = parse_offset(args.get(2))?;
         let value = value_of(row.map(RowView::row))?.unwrap_or_default();
-        Ok(value.get(byte).is_some_and(|byte| byte & mask > 0).into())
+        reply.int(value.get(byte).is_some_and(|byte| byte & mask > 0).into());
+        Ok(())
     });
 }
 
-pub(in crate::commands) fn set_bit(
+pub(super) fn set_bit(
     writer: &mut EngineWriter<'_, '_>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
@@ -155,101 +145,58 @@ impl<'v> BitRange<'v> {
 
 /// Longer values are processed alone, not in a batch with up to 63 other reads.
 const IN_BATCH_MAX: usize = 1 << 20;
-
-/// Replies unless the value is long. For a long value, defers the reply.
-fn answer_unless_long(
+/// Replies with the number that `read` returns. In a batch, puts off the reply for a long value. The
+/// row is visible only during one lookup, so there are no slices.
+pub(super) fn answer_unless_long(
     row: Option<RowView<'_>>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
-    read: impl FnOnce(Option<RowView<'_>>, &RequestArgs<'_>, &mut ReplyWriter<'_>),
-) {
-    if row.and_then(|row| row.value()).is_some_and(|value| value.len() > IN_BATCH_MAX) {
-        return reply.put_off();
+    long: &mut LongReply,
+    read: fn(Option<RowView<'_>>, &RequestArgs<'_>) -> Result<i64, CommandError>,
+) -> Result<(), CommandError> {
+    let is_long = row.and_then(|row| row.value()).is_some_and(|value| value.len() > IN_BATCH_MAX);
+    if is_long && matches!(long, LongReply::PutOff) {
+        reply.put_off();
+    } else {
+        reply.int(read(row, args)?);
     }
-    read(row, args, reply);
+    Ok(())
 }
 
-/// Replies at once, however long the value is. The row is visible only during one lookup, so there
-/// are no slices.
-fn alone(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-    read: impl FnOnce(Option<RowView<'_>>, &RequestArgs<'_>, &mut ReplyWriter<'_>),
-) -> Result<AfterCommand, CommandError> {
-    context.look_up(args.get(1), |row| row.map(|row| read(row, args, reply)))?;
-    Ok(AfterCommand::Done)
+/// Returns the reply to BITCOUNT. As in Redis, the arguments are checked only if the key exists.
+pub(super) fn count(row: Option<RowView<'_>>, args: &RequestArgs<'_>) -> Result<i64, CommandError> {
+    let Some(value) = value_of(row.map(RowView::row))? else { return Ok(0) };
+    let (start, end) = match args.len() {
+        2 => (0, -1),
+        4 | 5 => parse_pair(args, 2)?,
+        _ => return Err(SYNTAX),
+    };
+    if is_crossed(start, end) {
+        return Ok(0);
+    }
+    let bits = args.len() == 5 && parse_unit(args.get(4))?;
+    Ok(BitRange::of(value, start, end, bits).map_or(0, |bits| bits.count().cast_signed()))
 }
 
-pub(in crate::commands) fn bit_count(
-    row: Option<RowView<'_>>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) {
-    answer_unless_long(row, args, reply, count);
-}
-
-pub(in crate::commands) fn bit_count_alone(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<AfterCommand, CommandError> {
-    alone(context, args, reply, count)
-}
-
-pub(in crate::commands) fn bit_pos(
-    row: Option<RowView<'_>>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) {
-    answer_unless_long(row, args, reply, position);
-}
-
-pub(in crate::commands) fn bit_pos_alone(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<AfterCommand, CommandError> {
-    alone(context, args, reply, position)
-}
-
-/// Replies to BITCOUNT. As in Redis, the arguments are checked only if the key exists.
-fn count(row: Option<RowView<'_>>, args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
-    answer(reply, || {
-        let Some(value) = value_of(row.map(RowView::row))? else { return Ok(0) };
-        let (start, end) = match args.len() {
-            2 => (0, -1),
-            4 | 5 => parse_pair(args, 2)?,
-            _ => return Err(SYNTAX),
-        };
-        if is_crossed(start, end) {
-            return Ok(0);
-        }
-        let bits = args.len() == 5 && parse_unit(args.get(4))?;
-        Ok(BitRange::of(value, start, end, bits).map_or(0, |bits| bits.count().cast_signed()))
-    });
-}
-
-fn position(row: Option<RowView<'_>>, args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
-    answer(reply, || {
-        let bit = match parse_i64(args.get(2)).ok_or(NOT_AN_INTEGER)? {
-            bit @ (0 | 1) => bit == 1,
-            _ => return Err(CommandError::text("ERR The bit argument must be 1 or 0.")),
-        };
-        let Some(value) = value_of(row.map(RowView::row))? else { return Ok(if bit { -1 } else { 0 }) };
-        if args.len() > 6 {
-            return Err(SYNTAX);
-        }
-        let parse = |at: usize| parse_i64(args.get(at)).ok_or(NOT_AN_INTEGER);
-        let start = if args.len() > 3 { parse(3)? } else { 0 };
-        let bits = args.len() == 6 && parse_unit(args.get(5))?;
-        let end = if args.len() > 4 { parse(4)? } else { -1 };
-        let Some(bits) = BitRange::of(value, start, end, bits) else { return Ok(-1) };
-        let found = match bits.find(bit) {
-            // Without an explicit end, the value counts as followed by zeros.
-            None if !bit && args.len() < 5 => Some(value.len() * 8),
-            found => found,
-        };
-        Ok(found.map_or(-1, |at| i64::try_from(at).unwrap_or(i64::MAX)))
-    });
+/// Returns the reply to BITPOS.
+pub(super) fn position(row: Option<RowView<'_>>, args: &RequestArgs<'_>) -> Result<i64, CommandError> {
+    let bit = match parse_i64(args.get(2)).ok_or(NOT_AN_INTEGER)? {
+        bit @ (0 | 1) => bit == 1,
+        _ => return Err(CommandError::text("ERR The bit argument must be 1 or 0.")),
+    };
+    let Some(value) = value_of(row.map(RowView::row))? else { return Ok(if bit { -1 } else { 0 }) };
+    if args.len() > 6 {
+        return Err(SYNTAX);
+    }
+    let parse = |at: usize| parse_i64(args.get(at)).ok_or(NOT_AN_INTEGER);
+    let start = if args.len() > 3 { parse(3)? } else { 0 };
+    let bits = args.len() == 6 && parse_unit(args.get(5))?;
+    let end = if args.len() > 4 { parse(4)? } else { -1 };
+    let Some(bits) = BitRange::of(value, start, end, bits) else { return Ok(-1) };
+    let found = match bits.find(bit) {
+        // Without an explicit end, the value counts as followed by zeros.
+        None if !bit && args.len() < 5 => Some(value.len() * 8),
+        found => found,
+    };
+    Ok(found.map_or(-1, |at| i64::try_from(at).unwrap_or(i64::MAX)))
 }

@@ -201,7 +201,6 @@ impl LcsTask {
                 reply.count(found.len);
             }
         }
-        reply.bulk(b"len");
-        reply.count(length);
+        reply.named("len").count(length);
     }
 }

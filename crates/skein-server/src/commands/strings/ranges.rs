@@ -29,11 +29,7 @@ pub(super) fn is_crossed(start: i64, end: i64) -> bool {
     start < 0 && end < 0 && start > end
 }
 
-pub(in crate::commands) fn get_range(
-    row: Option<RowView<'_>>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) {
+pub(super) fn get_range(row: Option<RowView<'_>>, args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
     let read = || {
         let (start, end) = parse_pair(args, 2)?;
         let value = value_of(row.map(RowView::row))?.unwrap_or_default();
@@ -46,7 +42,7 @@ pub(in crate::commands) fn get_range(
     }
 }
 
-pub(in crate::commands) fn set_range(
+pub(super) fn set_range(
     writer: &mut EngineWriter<'_, '_>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,

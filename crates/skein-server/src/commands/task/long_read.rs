@@ -1,27 +1,15 @@
 //! Reads of one key that may have a long reply: one function for a batch of reads and for slices.
 //!
 //! ```text
-//!   LongRead::answer ─┬─ short ─► reply
-//!                     └─ long ──┬─ in a batch: the reply is put off, and the worker asks again
-//!                               └─ in slices:  a task reads a view of the key
+//!   read_or_slices!(answer) ─┬─ short ─► reply
+//!                            └─ long ──┬─ in a batch: the reply is put off, and the worker asks again
+//!                                      └─ in slices:  a task reads a view of the key
 //! ```
 
 use super::SlicedTask;
-use crate::commands::{AfterCommand, CommandContext, CommandError, CommandResult, Handler};
+use crate::commands::{AfterCommand, CommandContext, CommandError, CommandResult, reply_or_error};
 use crate::resp::{ReplyWriter, RequestArgs};
 use skein_data::RowView;
-
-/// A command that reads one key and may reply in slices.
-pub(crate) trait LongRead {
-    /// Replies at once if the reply is short. Otherwise writes nothing and calls
-    /// [`LongReply::begin`].
-    fn answer(
-        row: Option<RowView<'_>>,
-        args: &RequestArgs<'_>,
-        reply: &mut ReplyWriter<'_>,
-        long: &mut LongReply,
-    ) -> Result<(), CommandError>;
-}
 
 /// The fate of a long reply.
 pub(crate) enum LongReply {
@@ -45,27 +33,48 @@ impl LongReply {
     }
 }
 
-/// Returns the handlers of a command.
-pub(in crate::commands) const fn read_or_slices<L: LongRead>() -> Handler {
-    Handler::ReadOrSlices(now::<L>, in_slices::<L>)
+/// Returns the handlers of a command that reads one key. `answer` is a function or closure without
+/// captures. It replies if the reply is short; otherwise it writes nothing and calls
+/// [`LongReply::begin`].
+macro_rules! read_or_slices {
+    ($answer:expr) => {
+        $crate::commands::Handler::ReadOrSlices(
+            |row, args, reply| $crate::commands::task::read_in_batch($answer, row, args, reply),
+            |context, args, reply| $crate::commands::task::read_in_slices($answer, context, args, reply),
+        )
+    };
 }
+pub(in crate::commands) use read_or_slices;
 
-fn now<L: LongRead>(row: Option<RowView<'_>>, args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
-    let start = reply.position();
-    if let Err(fault) = L::answer(row, args, reply, &mut LongReply::PutOff) {
-        reply.truncate(start);
-        fault.write(reply);
-    }
+/// Replies to a read in a batch, or puts the reply off.
+pub(in crate::commands) fn read_in_batch(
+    answer: impl FnOnce(
+        Option<RowView<'_>>,
+        &RequestArgs<'_>,
+        &mut ReplyWriter<'_>,
+        &mut LongReply,
+    ) -> Result<(), CommandError>,
+    row: Option<RowView<'_>>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) {
+    reply_or_error(reply, |reply| answer(row, args, reply, &mut LongReply::PutOff));
 }
 
 /// Replies with contents of any length, as of one moment.
-fn in_slices<L: LongRead>(
+pub(in crate::commands) fn read_in_slices(
+    answer: impl FnOnce(
+        Option<RowView<'_>>,
+        &RequestArgs<'_>,
+        &mut ReplyWriter<'_>,
+        &mut LongReply,
+    ) -> Result<(), CommandError>,
     context: &mut CommandContext<'_>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) -> CommandResult {
     let mut long = LongReply::Slices(None);
-    context.look_up(args.get(1), |row| L::answer(row?, args, reply, &mut long))?;
+    context.look_up(args.get(1), |row| answer(row?, args, reply, &mut long))?;
     Ok(match long {
         LongReply::Slices(Some(task)) => AfterCommand::Slices(task),
         LongReply::Slices(None) | LongReply::PutOff => AfterCommand::Done,
