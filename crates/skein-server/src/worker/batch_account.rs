@@ -4,6 +4,7 @@ use crate::clients::client_registry::ClientRecord;
 use crate::commands::monitor::feed;
 use crate::notice::monitors::{Monitors, RequestSource};
 use crate::observe::command_kinds::CommandKind;
+use crate::observe::slowlog::ClippedRequest;
 use crate::resp::RequestArgs;
 
 use super::connection::Connection;
@@ -43,7 +44,7 @@ impl<'t> BatchAccount<'t> {
     #[cold]
     fn show(&self, kind: CommandKind, args: &RequestArgs<'_>, record: &ClientRecord) {
         if self.is_slow {
-            self.timer.slow(kind, self.nanos_each, args, record);
+            self.timer.slow(kind, self.nanos_each, ClippedRequest::of(args), record);
         }
         if let Some(monitors) = self.monitors {
             feed(monitors, kind.command(), RequestSource::Client(record), args);

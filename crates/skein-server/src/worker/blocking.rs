@@ -28,8 +28,7 @@ use skein_data::{EngineSession, Ticket};
 use super::Worker;
 use super::connections::WorkerConnections;
 use super::general::GeneralContext;
-use super::migrations::moves;
-use super::ring::{Alone, HELD_BACK, run_beside, transaction_unless_stopped};
+use super::ring::{Alone, AloneKeys, HELD_BACK, run_beside};
 
 /// When the clients of a worker stop to wait: their deadlines, with slot and number.
 #[derive(Debug, Default)]
@@ -195,17 +194,14 @@ impl GeneralContext<'_> {
         planted_bugs::keep_early(client.keyspace());
         let alone = Alone::wait(&mut self.pass, self.shared)?;
         let mut stored = StoredRequest::default();
-        let args = &stored.of(client, command, names, alone.stable())?;
-        let moves = moves(&self.shared.data.migrations, command, args);
-        let Some(mut ring) = alone.begin(moves, client.id, self.session) else { return Ok(HELD_BACK) };
+        let admitted = alone.admit(&mut stored, (command, names), client, self.session)?;
+        let Some((args, mut ring)) = admitted else { return Ok(HELD_BACK) };
         let looks = !(is_of_one_key && planted_bugs::is_on(PlantedBug::NoSecondLook));
         // While writes are stopped, a client may still wait for a key that is absent.
-        let keys = transaction_unless_stopped(self.session, |_| Ok(()))?;
-        let tried = ring.run(keys, client, |context| {
-            try_alone(context, (command, blocking), (&query, args), looks, reply)
-        });
-        ring.end(self.session);
-        let (tried, ticket) = tried?;
+        let keys = AloneKeys::unless_stopped(self.session, |_| Ok(()))?;
+        let (tried, ticket) = ring.run(self.session, keys, client, |context| {
+            try_alone(context, (command, blocking), (&query, &args), looks, reply)
+        })?;
         match tried {
             TriedWait::Served(after) => Ok((after, ticket)),
             TriedWait::Nothing => {

@@ -20,10 +20,10 @@ use skein_data::Ticket;
 
 use super::busy::BusyWorker;
 use super::general::GeneralContext;
-use super::migrations::{moves, queue_writes_moving_key};
-use super::ring::{Alone, HELD_BACK, transaction, transaction_unless_stopped};
+use super::migrations::queue_writes_moving_key;
+use super::ring::{Alone, AloneKeys, HELD_BACK};
 use super::transaction_queue::{
-    QueuedScriptLimits, SCRIPT_BYTES, admit_queue, begin_queue, check_queued_scripts, queue_runs_scripts,
+    QueuedScriptLimits, SCRIPT_BYTES, admit_queue, check_queued_scripts, keys_of_queue, queue_runs_scripts,
     run_queue,
 };
 use super::write_allowance::{admit, bytes_added};
@@ -40,22 +40,18 @@ impl GeneralContext<'_> {
         planted_bugs::keep_early(client.keyspace());
         let alone = Alone::wait(&mut self.pass, self.shared)?;
         let mut stored = StoredRequest::default();
-        let args = &stored.of(client, command, names, alone.stable())?;
-        let moves = moves(&self.shared.data.migrations, command, args);
-        let Some(mut ring) = alone.begin(moves, client.id, self.session) else { return Ok(HELD_BACK) };
-        let done = if command.has(Flag::Write) {
-            ring.run(transaction(self.session)?, client, |context| {
-                run(context, command, args, reply).map(after)
+        let admitted = alone.admit(&mut stored, (command, names), client, self.session)?;
+        let Some((args, mut ring)) = admitted else { return Ok(HELD_BACK) };
+        if command.has(Flag::Write) {
+            return ring.run(self.session, AloneKeys::Transaction, client, |context| {
+                run(context, command, &args, reply).map(after)
+            });
+        }
+        ring.run(self.session, AloneKeys::Reads, client, |context| {
+            observed::run(context, command, &args, |context| {
+                command.plan.run_by_itself(context, &args, reply)
             })
-        } else {
-            ring.run(self.session.keys(), client, |context| {
-                observed::run(context, command, args, |context| {
-                    command.plan.run_by_itself(context, args, reply)
-                })
-            })
-        };
-        ring.end(self.session);
-        done
+        })
     }
 
     /// EVAL and its relatives: runs a script.
@@ -84,15 +80,13 @@ impl GeneralContext<'_> {
         let mut busy = BusyWorker::new(alone.pass(), self.connections);
         let keys = if call.may_write() {
             // The script may only read then.
-            transaction_unless_stopped(self.session, |why| call.stop_writes(why))?
+            AloneKeys::unless_stopped(self.session, |why| call.stop_writes(why))?
         } else {
-            self.session.keys()
+            AloneKeys::Reads
         };
-        let done = ring.run(keys, client, |context| {
+        ring.run(self.session, keys, client, |context| {
             scripts::run(context, &call, args, &mut busy, reply).map(|()| AfterCommand::Done)
-        });
-        ring.end(self.session);
-        done
+        })
     }
 
     /// EXEC: runs the requests that the client has queued.
@@ -151,12 +145,10 @@ impl GeneralContext<'_> {
             return Ok((AfterCommand::Done, Ticket::default()));
         }
         let mut busy = BusyWorker::new(alone.pass(), self.connections);
-        let keys = begin_queue(self.session, &multi, &mut limits)?;
-        let done = ring.run(keys, client, |context| {
+        let keys = keys_of_queue(self.session, &multi, &mut limits)?;
+        ring.run(self.session, keys, client, |context| {
             run_queue(context, (&multi, &limits), &mut busy, reply, &mut self.timer)
-        });
-        ring.end(self.session);
-        done
+        })
     }
 }
 

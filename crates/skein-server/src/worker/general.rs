@@ -13,6 +13,7 @@ use crate::commands::{AfterCommand, Command, CommandError, ResolvedTag, Run, mig
 use crate::notice::key_events::KeyChanges;
 use crate::notice::monitors::RequestSource;
 use crate::observe::command_kinds::CommandKind;
+use crate::observe::slowlog::ClippedRequest;
 use crate::request::stored_request::StoredRequest;
 use crate::resp::whole::are_whole_replies;
 use crate::resp::{ReplyWriter, RequestArgs};
@@ -231,7 +232,8 @@ impl GeneralContext<'_> {
         self.timer.done(kind, done as u64, nanos_each);
         if self.timer.is_slow(nanos_each) {
             for at in 0..count {
-                self.timer.slow(kind, nanos_each, &connection.input.args(at), &connection.client.record);
+                let request = ClippedRequest::of(&connection.input.args(at));
+                self.timer.slow(kind, nanos_each, request, &connection.client.record);
             }
         }
     }

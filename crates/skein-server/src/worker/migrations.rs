@@ -21,7 +21,7 @@ use super::Worker;
 use super::blocking::may_wake_someone;
 use super::connections::WorkerConnections;
 use super::general::GeneralContext;
-use super::ring::{Alone, HELD_BACK};
+use super::ring::{Alone, AloneKeys, HELD_BACK};
 
 /// Returns whether a write must not run in a batch: it may wake a waiting client, or write a key that
 /// moves.
@@ -106,15 +106,12 @@ impl GeneralContext<'_> {
         let query = MigrationQuery::parse(names)?;
         let alone = Alone::wait(&mut self.pass, self.shared)?;
         let mut stored = StoredRequest::default();
-        let args = &stored.of(client, command, names, alone.stable())?;
-        let moves = moves(&self.shared.data.migrations, command, args);
-        let Some(mut ring) = alone.begin(moves, client.id, self.session) else { return Ok(HELD_BACK) };
+        let admitted = alone.admit(&mut stored, (command, names), client, self.session)?;
+        let Some((args, mut ring)) = admitted else { return Ok(HELD_BACK) };
         let who = ClientLocation { worker: self.worker, slot, client: client.id };
-        let found = ring.run(self.session.keys(), client, |context| {
-            observed::run(context, command, args, |context| find(context, &query, args))
-        });
-        ring.end(self.session);
-        let (keys, ticket) = found?;
+        let (keys, ticket) = ring.run(self.session, AloneKeys::Reads, client, |context| {
+            observed::run(context, command, &args, |context| find(context, &query, &args))
+        })?;
         if keys.is_empty() {
             reply_no_key(reply);
             return Ok((AfterCommand::Done, ticket));

@@ -112,6 +112,20 @@ impl<'w> RequestTimer<'w> {
         self.observed.done(kind, count, nanos_each, self.tracking);
     }
 
+    /// Counts a request that took so long, and adds it to the slow log if it is slow.
+    pub(super) fn account(
+        &self,
+        kind: CommandKind,
+        nanos: u64,
+        request: impl FnOnce() -> ClippedRequest,
+        record: &ClientRecord,
+    ) {
+        self.done(kind, 1, nanos);
+        if self.is_slow(nanos) {
+            self.slow(kind, nanos, request(), record);
+        }
+    }
+
     /// Counts a request that was done and answered with this error.
     pub(super) fn failed(&self, kind: CommandKind, error: &[u8]) {
         self.observed.failed(kind, error);
@@ -166,17 +180,7 @@ impl<'w> RequestTimer<'w> {
 
     /// Adds a request to the slow log.
     #[cold]
-    pub(super) fn slow(&self, kind: CommandKind, nanos: u64, args: &RequestArgs<'_>, record: &ClientRecord) {
-        self.slow_clipped(kind, nanos, ClippedRequest::of(args), record);
-    }
-
-    pub(super) fn slow_clipped(
-        &self,
-        kind: CommandKind,
-        nanos: u64,
-        request: ClippedRequest,
-        record: &ClientRecord,
-    ) {
+    pub(super) fn slow(&self, kind: CommandKind, nanos: u64, request: ClippedRequest, record: &ClientRecord) {
         if !kind.command().has(Flag::SkipSlowlog) {
             let name = record.attributes().name.clone();
             let most = self.settings.slowlog_len.get();
@@ -201,9 +205,6 @@ impl SlicedCommandTime {
 
     /// Counts the command after its last slice.
     pub(super) fn end(self, timer: &RequestTimer<'_>, record: &ClientRecord) {
-        timer.done(self.kind, 1, self.nanos);
-        if timer.is_slow(self.nanos) {
-            timer.slow_clipped(self.kind, self.nanos, self.request, record);
-        }
+        timer.account(self.kind, self.nanos, || self.request, record);
     }
 }

@@ -13,9 +13,11 @@
 //!
 //! `general` has the outer ring, `admission` its checks. A batch takes the outer steps for all of its
 //! requests at once (`pipelined_reads`, `pipelined_writes`, `batch_account`). While the server loads or
-//! is busy, `admission` has the outer ring without data, and there is no inner one. [`run_beside`] is
-//! the first inner ring, [`Alone`] and [`AloneRing`] are the second: each step needs the value that the
-//! step before it returns. Which one a request needs is in its command's plan (`commands::plan`).
+//! is busy, `admission` has the outer ring without data, and there is no inner one.
+//! [`run_beside`] is the first inner ring. [`Alone::wait`], [`Alone::admit`] and
+//! [`AloneRing::run`] are the second: each step needs the value that the step before it returns. EXEC
+//! and scripts name their keys later, so they call [`Alone::begin`] instead of `admit`. Which ring a
+//! request needs is in its command's plan (`commands::plan`).
 //!
 //! The reasons for the outer order:
 //!
@@ -46,6 +48,7 @@ use crate::clients::client::ClientState;
 use crate::command_table::Command;
 use crate::commands::{AfterCommand, CommandContext, CommandError, observed};
 use crate::notice::key_events::{KeyChanges, WriteOrder};
+use crate::request::stored_request::StoredRequest;
 use crate::resp::RequestArgs;
 use crate::shared::ServerShared;
 use crate::shared::exclusion_gate::{ExclusivePass, GateBusy, SharedPass, StableDatabases};
@@ -53,6 +56,7 @@ use skein_data::{EngineKeys, EngineSession, Ticket};
 
 use super::blocking::serve_waiting;
 use super::lowered_limit::evict_excess;
+use super::migrations::moves;
 
 /// The next step of the connection, and the ticket that the reply waits for.
 pub(super) type RingOutcome = (Result<AfterCommand, CommandError>, Ticket);
@@ -116,6 +120,20 @@ impl<'p, 'g> Alone<'p, 'g> {
         self.pass.stable()
     }
 
+    /// Begins one request of a client. Returns it as the store has it, or `None` if it writes a key
+    /// that moves.
+    pub(super) fn admit<'r>(
+        &'r self,
+        stored: &'r mut StoredRequest,
+        (command, names): (&'static Command, &RequestArgs<'r>),
+        client: &ClientState,
+        session: &mut EngineSession,
+    ) -> Result<Option<(RequestArgs<'r>, AloneRing<'r, 'p, 'g>)>, CommandError> {
+        let args = stored.of(client, command, names, self.stable())?;
+        let moves = moves(&self.shared.data.migrations, command, &args);
+        Ok(self.begin(moves, client.id, session).map(|ring| (args, ring)))
+    }
+
     /// Begins the requests of a client. Returns `None` if one of them writes a key that moves.
     pub(super) fn begin(
         &self,
@@ -133,6 +151,29 @@ impl<'p, 'g> Alone<'p, 'g> {
     }
 }
 
+/// The keys of requests that run alone.
+#[derive(Clone, Copy)]
+pub(super) enum AloneKeys {
+    /// Those of a transaction.
+    Transaction,
+    /// Those of the session: the requests only read.
+    Reads,
+}
+
+impl AloneKeys {
+    /// Returns those of a transaction. While writes are stopped, calls `stopped` with the reason; unless
+    /// that is an error, the requests may read.
+    pub(super) fn unless_stopped(
+        session: &mut EngineSession,
+        stopped: impl FnOnce(CommandError) -> Result<(), CommandError>,
+    ) -> Result<Self, CommandError> {
+        match session.begin().err() {
+            None => Ok(Self::Transaction),
+            Some(why) => stopped(why.into()).map(|()| Self::Reads),
+        }
+    }
+}
+
 /// Requests that run alone, with the right to write.
 pub(super) struct AloneRing<'a, 'p, 'g> {
     alone: &'a Alone<'p, 'g>,
@@ -144,12 +185,28 @@ pub(super) struct AloneRing<'a, 'p, 'g> {
 }
 
 impl AloneRing<'_, '_, '_> {
-    /// Runs requests and commits them. [`end`](Self::end) must follow.
+    /// Runs requests with these keys, commits them, and ends the ring.
     ///
     /// # Errors
-    /// Those of the requests and of the commit. Nothing may be acknowledged then; on disk, nothing was
-    /// done.
+    /// Those of the requests and of the commit, or the reason why no transaction begins. Nothing may be
+    /// acknowledged then; on disk, nothing was done.
     pub(super) fn run<R>(
+        &mut self,
+        session: &mut EngineSession,
+        keys: AloneKeys,
+        client: &mut ClientState,
+        requests: impl FnOnce(&mut CommandContext<'_>) -> Result<R, CommandError>,
+    ) -> Result<(R, Ticket), CommandError> {
+        let open = match keys {
+            AloneKeys::Transaction => session.begin()?,
+            AloneKeys::Reads => session.keys(),
+        };
+        let done = self.run_and_commit(open, client, requests);
+        self.end(session);
+        done
+    }
+
+    fn run_and_commit<R>(
         &mut self,
         keys: EngineKeys<'_>,
         client: &mut ClientState,
@@ -190,24 +247,5 @@ impl Drop for AloneRing<'_, '_, '_> {
     fn drop(&mut self) {
         let is_told = self.changes.is_empty() || std::thread::panicking();
         debug_assert!(is_told, "changes of a request were not published: {:?}", self.changes);
-    }
-}
-
-/// Opens a transaction.
-pub(super) fn transaction(session: &mut EngineSession) -> Result<EngineKeys<'_>, CommandError> {
-    session.begin().map_err(CommandError::from)
-}
-
-/// Opens a transaction. While writes are stopped, calls `stopped` with the reason; unless that is an
-/// error, returns the session, for reads.
-pub(super) fn transaction_unless_stopped(
-    session: &mut EngineSession,
-    stopped: impl FnOnce(CommandError) -> Result<(), CommandError>,
-) -> Result<EngineKeys<'_>, CommandError> {
-    // A returned transaction would borrow the session in the other case, too. So the first one only
-    // shows whether there is an error.
-    match session.begin().err() {
-        None => transaction(session),
-        Some(why) => stopped(why.into()).map(|()| session.keys()),
     }
 }

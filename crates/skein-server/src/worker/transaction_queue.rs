@@ -11,26 +11,27 @@ use crate::commands::scripts::{self, BusyServer, ScriptCall, ScriptKind};
 use crate::commands::{AfterCommand, Command, CommandContext, CommandError};
 use crate::notice::monitors::RequestSource;
 use crate::observe::command_kinds::CommandKind;
+use crate::observe::slowlog::ClippedRequest;
 use crate::resp::{ReplyWriter, RequestArgs};
 use crate::shared::ServerShared;
 use crate::shared::exclusion_gate::StableDatabases;
-use skein_data::{EngineKeys, EngineSession};
+use skein_data::EngineSession;
 
 use super::exclusive::{after, feed_script};
 use super::paused_requests::has_effects;
 use super::request_timer::RequestTimer;
-use super::ring::transaction_unless_stopped;
+use super::ring::AloneKeys;
 use super::write_allowance::{admit, bytes_added_now, may_grow_memory};
 
-/// Begins the transaction of a queue. While the store accepts no writes, scripts of a queue without
+/// Returns the keys that a queue needs. While the store accepts no writes, scripts of a queue without
 /// other writes may still read.
-pub(super) fn begin_queue<'s>(
-    session: &'s mut EngineSession,
+pub(super) fn keys_of_queue(
+    session: &mut EngineSession,
     multi: &Multi,
     limits: &mut QueuedScriptLimits,
-) -> Result<EngineKeys<'s>, CommandError> {
+) -> Result<AloneKeys, CommandError> {
     if !queue_writes(multi) && queued_scripts(multi).all(|kind| kind.read_only) {
-        return Ok(session.keys());
+        return Ok(AloneKeys::Reads);
     }
     let stopped = |why: CommandError| {
         if queue_writes(multi) {
@@ -39,7 +40,7 @@ pub(super) fn begin_queue<'s>(
         limits.writes_stopped = Some(why);
         Ok(())
     };
-    transaction_unless_stopped(session, stopped)
+    AloneKeys::unless_stopped(session, stopped)
 }
 
 /// Errors if there is no memory for the writes of a transaction.
@@ -154,10 +155,7 @@ pub(super) fn run_queue(
             timer.check(kind, reply.written(before));
         }
         let nanos = timer.lap();
-        timer.done(kind, 1, nanos);
-        if timer.is_slow(nanos) {
-            timer.slow(kind, nanos, &args, &context.client.record);
-        }
+        timer.account(kind, nanos, || ClippedRequest::of(&args), &context.client.record);
         drop_unwanted(context.client, replies, before, reply);
     }
     Ok(after(closes))
