@@ -35,6 +35,11 @@ fn module_heads_name_only_what_exists() {
 }
 
 #[test]
+fn arrows_between_rooms_point_down() {
+    assert_none(&rules::upward_arrows(&sources()));
+}
+
+#[test]
 fn crates_without_unsafe_code_forbid_it() {
     assert_none(&rules::crates_that_do_not_forbid_it(&sources()));
 }

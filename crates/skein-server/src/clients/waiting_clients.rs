@@ -29,7 +29,7 @@ use skein_sync::locks::lock;
 use crate::clients::client_registry::ClientLocation;
 use crate::command_table::Command;
 use crate::planted_bugs::{self, PlantedBug};
-use crate::request::stored_request::{in_other_keyspace, moved_key};
+use crate::request::moved_keys::{in_other_keyspace, moved_key};
 use crate::resp::{ArgList, Protocol};
 use skein_data::StoredKeyspace;
 

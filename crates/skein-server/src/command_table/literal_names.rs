@@ -36,7 +36,7 @@ const OTHER_MEANINGS: &[(&str, &[&str])] = &[
     ("command_table/group.rs", &["cluster", "pubsub", "set"]),
     ("command_table/notation.rs", &["time"]),
     ("config", &["config", "memory", "replicaof", "save", "slaveof", "swapdb"]),
-    ("observe/info.rs", &["cluster", "memory", "role"]),
+    ("report/info.rs", &["cluster", "memory", "role"]),
     (
         "notice/key_events",
         &[
@@ -45,7 +45,7 @@ const OTHER_MEANINGS: &[(&str, &[&str])] = &[
         ],
     ),
     ("observe/latency_events.rs", &["command"]),
-    ("observe/metrics", &["command", "memory"]),
+    ("report/metrics", &["command", "memory"]),
     ("worker/loading/mod.rs", &["client"]),
 ];
 

@@ -4,8 +4,8 @@
 use super::command_error::NOT_IN_MULTI;
 use super::task::{SlicedTask, TaskProgress, TaskSlice};
 use super::{AfterCommand, Command, CommandContext, CommandError, observed};
-use crate::request::stored_request::StoredRequest;
 use crate::resp::{ReplyWriter, RequestArgs};
+use crate::shared::stored_request::StoredRequest;
 
 /// Runs one request of a client to its end, with the keys that the store has for its names. Returns
 /// whether the connection must be closed after it.

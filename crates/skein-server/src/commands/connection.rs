@@ -13,10 +13,10 @@ use super::monitor::stop_monitoring;
 use super::{AfterCommand, CommandContext, CommandError, CommandResult, is};
 use crate::acl::{Acl, DEFAULT};
 use crate::clients::client::ClientState;
-use crate::net::loading::Loading;
-use crate::observe::info::REDIS_VERSION;
+use crate::report::info::REDIS_VERSION;
 use crate::resp::{Protocol, ReplyWriter, RequestArgs};
 use crate::shared::ServerShared;
+use crate::shared::loading::Loading;
 
 pub(super) const BAD_NAME: CommandError =
     CommandError::text("ERR Client names cannot contain spaces, newlines or special characters.");
@@ -188,10 +188,8 @@ fn greet(client: &ClientState, reply: &mut ReplyWriter<'_>) {
         reply.bulk(name.as_bytes());
         reply.bulk(value.as_bytes());
     }
-    reply.bulk(b"proto");
-    reply.int(if client.protocol == Protocol::Resp3 { 3 } else { 2 });
-    reply.bulk(b"id");
-    reply.count(client.id as usize);
+    reply.named("proto").int(if client.protocol == Protocol::Resp3 { 3 } else { 2 });
+    reply.named("id").count(client.id as usize);
     for (name, value) in [("mode", "standalone"), ("role", "master")] {
         reply.bulk(name.as_bytes());
         reply.bulk(value.as_bytes());

@@ -1,34 +1,13 @@
 //! Commands on databases: SELECT, MOVE, SWAPDB. DBSIZE, FLUSHDB and FLUSHALL are in `server`.
 
-use skein_syntax::number::parse_i64;
-
-use super::command_error::NOT_AN_INTEGER;
 use super::{AfterCommand, CommandContext, CommandError, CommandResult};
 use crate::clients::client::ClientState;
+use crate::request::databases::{database_of, parse_database, parse_index};
 use crate::resp::{ReplyWriter, RequestArgs};
 use skein_data::RowWriter as _;
 
-const NO_SUCH_DATABASE: CommandError = CommandError::text("ERR DB index is out of range");
-
 pub(super) const SAME_OBJECTS: CommandError =
     CommandError::text("ERR source and destination objects are the same");
-
-/// Parses an integer of 32 bits. Returns `no_integer` for other texts and `too_large` for larger
-/// numbers.
-fn parse_index(text: &[u8], no_integer: CommandError, too_large: CommandError) -> Result<i32, CommandError> {
-    i32::try_from(parse_i64(text).ok_or(no_integer)?).map_err(|_| too_large)
-}
-
-/// Returns the database of this number.
-fn database_of(index: i32, count: u32) -> Result<u32, CommandError> {
-    u32::try_from(index).ok().filter(|database| *database < count).ok_or(NO_SUCH_DATABASE)
-}
-
-/// Parses the number of one of `count` databases.
-pub(crate) fn parse_database(text: &[u8], count: u32) -> Result<u32, CommandError> {
-    let out_of_range = CommandError::out_of_range(i32::MIN.into(), i32::MAX.into());
-    database_of(parse_index(text, NOT_AN_INTEGER, out_of_range)?, count)
-}
 
 pub(super) fn select(
     client: &mut ClientState,

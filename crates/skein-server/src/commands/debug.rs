@@ -8,7 +8,7 @@ use super::dump::write_whole_payload;
 use super::keys::object::encoding;
 use super::subcommands::{help, unknown_or_wrong};
 use super::{AfterCommand, CommandContext, CommandError, RESERVED_KEY_NAMED, is};
-use crate::observe::info::LRU_CLOCK;
+use crate::report::info::LRU_CLOCK;
 use crate::resp::{Protocol, ReplyWriter, RequestArgs};
 
 /// The longest sleep.

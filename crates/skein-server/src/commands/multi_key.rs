@@ -5,9 +5,10 @@
 //! write.
 
 use super::command_error::SYNTAX;
-use super::databases::{SAME_OBJECTS, parse_database};
+use super::databases::SAME_OBJECTS;
 use super::strings::pairs_of;
 use super::{AfterCommand, CommandContext, CommandError, CommandResult, is};
+use crate::request::databases::parse_database;
 use crate::resp::{ReplyWriter, RequestArgs};
 use skein_data::RowWriter as _;
 

@@ -10,7 +10,7 @@ use skein_syntax::number::parse_i64;
 use super::command_error::{NOT_AN_INTEGER, SYNTAX};
 use super::task::{RemoveRangeTask, SlicedTask};
 use super::{AfterCommand, CommandContext, CommandError, CommandResult, is};
-use crate::observe::info::{self, InfoNumbers};
+use crate::report::info::{self, InfoNumbers};
 use crate::resp::{ReplyWriter, RequestArgs};
 
 pub(super) fn dbsize(

@@ -15,7 +15,7 @@ use super::command_error::{NOT_AN_INTEGER, SYNTAX};
 use super::{AfterCommand, CommandContext, CommandError, CommandResult, is};
 use crate::clients::client::ClientState;
 use crate::command_table::{COMMANDS, find};
-use crate::request::stored_request::in_other_keyspace;
+use crate::request::moved_keys::in_other_keyspace;
 use crate::resp::double::parse_weight;
 use crate::resp::{ReplyWriter, RequestArgs};
 use skein_data::{

@@ -6,9 +6,9 @@ use super::reply_limit::ReplyLimit;
 use super::server::check_shutdown;
 use super::without_data::{DatalessHandler, WithoutData};
 use super::{AfterCommand, CommandError, CommandResult, client, introspection};
-use crate::net::loading::Loading;
-use crate::observe::info;
+use crate::report::info;
 use crate::resp::{ReplyWriter, RequestArgs};
+use crate::shared::loading::Loading;
 
 /// The client and the loading server.
 pub(crate) type LoadingContext<'e> = WithoutData<'e, Loading>;

@@ -3,7 +3,7 @@
 use super::parameter::{ConfigKind, Parameter, parameter};
 use crate::commands::configuration::{kept, observing, output_limit, users};
 use crate::config::settings::{LiveNumber, LiveSettings};
-use crate::net::bound_server::BACKLOG;
+use crate::net::BACKLOG;
 use crate::shared::ServerShared;
 
 const fn fixed(name: &'static [&'static str], value: fn(&ServerShared) -> String) -> Parameter {

@@ -1,19 +1,16 @@
-//! Connections: from the listening socket to bytes that a worker reads and writes.
+//! Sockets, and the bytes of connections: `transport` is TCP, TLS (`tls`) or a Unix socket
+//! (`unix_socket`).
 //!
-//! ```text
-//!   bound_server ─► loading ─► acceptor ─► worker
-//!   (sockets)       (the data   (limits,     └─► transport: TCP, TLS (tls), Unix (unix_socket)
-//!                    is loaded)  TLS begins)
-//! ```
-//!
+//! `accepting` has the common parts of the threads that accept connections.
 //! `open_files` is the budget of descriptors, and reads small files. `threads` starts threads and
 //! makes event queues.
 
-pub(crate) mod acceptor;
-pub(crate) mod bound_server;
-pub(crate) mod loading;
+pub(crate) mod accepting;
 pub(crate) mod open_files;
 pub(crate) mod threads;
 pub(crate) mod tls;
 pub(crate) mod transport;
 pub(crate) mod unix_socket;
+
+/// The number of connections that may wait to be accepted.
+pub(crate) const BACKLOG: i32 = 4096;

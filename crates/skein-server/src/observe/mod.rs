@@ -13,19 +13,16 @@
 //!
 //! Read in this order: `command_kinds`, `histogram`, `mod`, `latency_events`, `slowlog`, `rates`.
 //!
-//! `figures` has a row for each number that INFO (`info`) or Prometheus (`metrics`) tells.
-//! `recent_entries` is the list of SLOWLOG and ACL LOG, and `warnings` limits what strangers can cause.
+//! `recent_entries` is the list of SLOWLOG and ACL LOG, and `worker_counters` has the plain counts of a
+//! worker. The room `report` tells the numbers.
 
 pub(crate) mod command_kinds;
-pub(crate) mod figures;
 pub(crate) mod histogram;
-pub(crate) mod info;
 pub(crate) mod latency_events;
-pub(crate) mod metrics;
 pub(crate) mod rates;
 pub(crate) mod recent_entries;
 pub(crate) mod slowlog;
-pub(crate) mod warnings;
+pub(crate) mod worker_counters;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -33,12 +30,12 @@ use std::sync::{Mutex, OnceLock};
 
 use skein_sync::locks::lock;
 
-use crate::shared::worker_counters::WorkerCounters;
 use command_kinds::{CommandKind, KINDS};
 use histogram::{LatencyDistribution, LatencyHistogram};
 use latency_events::LatencyEvents;
 use rates::RateSampler;
 use slowlog::Slowlog;
+use worker_counters::WorkerCounters;
 
 /// The most error codes that each worker counts separately.
 const ERROR_CODES_MAX: usize = 128;

@@ -2,3 +2,12 @@
 
 pub(crate) mod functions;
 pub(crate) mod script_cache;
+
+/// Code that a client runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ScriptSort {
+    /// EVAL and its relatives.
+    Script,
+    /// `FCALL` and `FCALL_RO`.
+    Function,
+}

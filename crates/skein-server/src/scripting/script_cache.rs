@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex};
 use skein_script::{ScriptDigest, ScriptFlags, ScriptHead, ScriptHeadError};
 use skein_sync::locks::lock;
 
-use crate::shared::busy_script::ScriptSort;
+use crate::scripting::ScriptSort;
 
 /// Scripts of EVAL that are kept for EVALSHA, as in Redis from 7.4 on.
 const EVALUATED_MOST: usize = 500;

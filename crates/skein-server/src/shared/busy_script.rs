@@ -20,6 +20,7 @@ use skein_sync::locks::lock;
 
 use crate::observe::slowlog::ClippedRequest;
 use crate::request::command_error::CommandError;
+use crate::scripting::ScriptSort;
 
 const BUSY_SCRIPT: CommandError = CommandError::text(
     "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.",
@@ -33,25 +34,6 @@ const UNKILLABLE: CommandError = CommandError::text(
      script termination or kill the server in a hard way using the SHUTDOWN NOSAVE command.",
 );
 
-/// Code that a client runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ScriptSort {
-    /// EVAL and its relatives.
-    Script,
-    /// `FCALL` and `FCALL_RO`.
-    Function,
-}
-
-impl ScriptSort {
-    /// Returns the error for a request that must not run beside such code.
-    fn refusal(self) -> CommandError {
-        match self {
-            Self::Script => BUSY_SCRIPT,
-            Self::Function => BUSY_FUNCTION,
-        }
-    }
-}
-
 /// The order to a running script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ScriptVerdict {
@@ -60,6 +42,16 @@ pub(crate) enum ScriptVerdict {
     Killed,
     /// A client stops the server without waiting for it.
     Abandoned,
+}
+
+impl ScriptSort {
+    /// Returns the error for a request that must not run beside such code.
+    pub(crate) fn refusal(self) -> CommandError {
+        match self {
+            Self::Script => BUSY_SCRIPT,
+            Self::Function => BUSY_FUNCTION,
+        }
+    }
 }
 
 /// A script that has kept the server busy for longer than the threshold.

@@ -1,14 +1,14 @@
 //! What a server stores, for the workers that read and write it.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::UNIX_EPOCH;
 
 use crate::ServerOptions;
+use crate::request::databases::Databases;
 use crate::request::scan_cursors::ScanCursors;
 use crate::shared::checkpoint_requests::CheckpointRequests;
-use crate::shared::databases::Databases;
 use crate::shared::migrations::Migrations;
-use crate::worker::EvictionAttempts;
 use skein_data::{Durability, Engine, KeyspaceStats, StoreStats, StoredKeyspace, Ticket};
 
 /// The stored data of a server.
@@ -23,6 +23,22 @@ pub(crate) struct StoredData {
     pub checkpoints: CheckpointRequests,
     /// The keys that move to other servers.
     pub migrations: Migrations,
+}
+
+/// The attempts that are left after a change of the limit; 0 if nothing is to be evicted.
+#[derive(Debug, Default)]
+pub(crate) struct EvictionAttempts(pub AtomicU32);
+
+impl EvictionAttempts {
+    /// The number of attempts that may evict nothing, one after the other: removed memory may wait for
+    /// readers, or no key may be evicted.
+    pub(crate) const VAIN_MAX: u32 = 100;
+
+    /// Lets a worker evict keys, until memory is within its limit.
+    pub(crate) fn begin(&self) {
+        // Relaxed: a worker that sees it late begins late.
+        self.0.store(Self::VAIN_MAX, Ordering::Relaxed);
+    }
 }
 
 impl StoredData {

@@ -12,9 +12,9 @@ use crate::notice::channels::ChannelDelivery;
 use crate::notice::key_events::Invalidation;
 use crate::notice::monitors::MonitorDelivery;
 use crate::observe::WorkerObserver;
+use crate::observe::worker_counters::WorkerCounters;
 use crate::request::command_error::CommandError;
 use crate::shared::migrations::MigrationEnd;
-use crate::shared::worker_counters::WorkerCounters;
 use skein_data::Ticket;
 
 /// Messages of other threads to a worker, and the worker's counts.

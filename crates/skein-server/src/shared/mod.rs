@@ -12,20 +12,20 @@
 //!   need several parts.
 //! - Between workers: `exclusion_gate` lets one worker run alone, `mailbox` carries messages, and
 //!   `busy_script` is the script that keeps all of them waiting.
-//! - Of the data: `databases` knows where the keys of each database are, `migrations` has the keys on
-//!   their way to another server, and `checkpoint_requests` begins SAVE and BGSAVE.
-//! - `worker_counters`: the plain counts of a worker.
+//! - Of the data: `loading` is the state while it is loaded, `stored_request` is a request with the keys
+//!   of the store, `migrations` has the keys on their way to another server, and `checkpoint_requests`
+//!   begins SAVE and BGSAVE.
 
 pub(crate) mod busy_script;
 pub(crate) mod checkpoint_requests;
 mod data;
-pub(crate) mod databases;
 pub(crate) mod exclusion_gate;
+pub(crate) mod loading;
 pub(crate) mod mailbox;
 pub(crate) mod migrations;
 mod notices;
 mod statistics;
-pub(crate) mod worker_counters;
+pub(crate) mod stored_request;
 mod workers;
 
 use std::net::SocketAddr;
@@ -38,20 +38,20 @@ use crate::acl::Acl;
 use crate::clients::client_eviction::ClientEviction;
 use crate::clients::client_registry::ClientRegistry;
 use crate::clients::pause::ClientPause;
+use crate::clients::warnings::WarningLimiter;
 use crate::config::settings::LiveSettings;
-use crate::net::loading::Loading;
 use crate::net::open_files::OpenFileBudget;
 use crate::net::tls::TlsPort;
 use crate::notice::key_events::EventClasses;
 use crate::observe::ServerObserver;
-use crate::observe::warnings::WarningLimiter;
 use crate::request::command_error::CommandError;
 use crate::scripting::functions::FunctionRegistry;
 use crate::scripting::script_cache::{LuaMemory, ScriptCache};
 use crate::shared::busy_script::BusyScript;
+use crate::shared::loading::Loading;
 pub(crate) use crate::shared::mailbox::{Mailbox, WaitAnswer};
 
-pub(crate) use data::StoredData;
+pub(crate) use data::{EvictionAttempts, StoredData};
 pub(crate) use notices::Notices;
 use statistics::ResetBaseline;
 pub(crate) use statistics::ServerCounts;

@@ -10,8 +10,8 @@ use crate::command_table::request_keys::keys_of;
 use crate::notice::channels::Channels;
 use crate::notice::key_events::{EventClasses, KeyObserver, TrackingTable};
 use crate::notice::monitors::Monitors;
+use crate::request::databases::Databases;
 use crate::resp::RequestArgs;
-use crate::shared::databases::Databases;
 use crate::shared::mailbox::Mailbox;
 use skein_data::EngineKeys;
 

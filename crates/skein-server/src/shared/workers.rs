@@ -8,10 +8,10 @@ use mio::Waker;
 
 use crate::clients::client_registry::ClientLocation;
 use crate::observe::CommandTotals;
+use crate::observe::worker_counters::WorkerCounters;
 use crate::request::command_error::CommandError;
 use crate::shared::exclusion_gate::ExclusionGate;
 use crate::shared::mailbox::{Mailbox, WaitAnswer};
-use crate::shared::worker_counters::WorkerCounters;
 use skein_data::Ticket;
 
 /// The workers and the acceptor, as other threads reach them.

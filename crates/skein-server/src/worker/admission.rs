@@ -2,6 +2,7 @@
 //! the whole way of a request that runs without data, while the server is loading or busy.
 
 use crate::clients::client::ClientState;
+use crate::clients::warnings::WarningLimiter;
 use crate::command_table::Flag;
 use crate::commands::access::denied::refuse as refuse_denied;
 use crate::commands::channels::check_subscribed;
@@ -9,7 +10,6 @@ use crate::commands::command_error::NO_AUTH;
 use crate::commands::monitor::check_monitoring;
 use crate::commands::transactions::refused;
 use crate::commands::{AfterCommand, Command, CommandError, ResolvedTag, is, refuse};
-use crate::observe::warnings::WarningLimiter;
 use crate::resp::{ReplyWriter, RequestArgs};
 use crate::shared::ServerShared;
 

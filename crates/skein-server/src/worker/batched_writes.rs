@@ -13,9 +13,9 @@ use crate::commands::command_error::OUT_OF_MEMORY;
 use crate::commands::{Batched, BatchedWrite, CommandError, RequestRun, ResolvedTag, RunHandler};
 use crate::notice::key_events::{CommandWatch, KeyChanges};
 use crate::observe::command_kinds::CommandKind;
-use crate::request::stored_request::StoredRequest;
 use crate::resp::{ReplyWriter, RequestArgs};
 use crate::shared::exclusion_gate::StableDatabases;
+use crate::shared::stored_request::StoredRequest;
 use skein_data::{EngineWriter, Error};
 
 use super::connection::Connection;

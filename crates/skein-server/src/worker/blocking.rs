@@ -20,8 +20,8 @@ use crate::commands::blocking::{BlockingCommand, BlockingQuery};
 use crate::commands::{AfterCommand, Command, CommandContext, CommandError, KeyWait, observed};
 use crate::notice::key_events::KeyChanges;
 use crate::planted_bugs::{self, PlantedBug};
-use crate::request::stored_request::StoredRequest;
 use crate::resp::{ArgList, ReplyWriter, RequestArgs};
+use crate::shared::stored_request::StoredRequest;
 use crate::shared::{ServerShared, WaitAnswer};
 use skein_data::{EngineSession, Ticket};
 

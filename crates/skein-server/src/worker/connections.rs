@@ -19,9 +19,9 @@ use crate::commands::client::stop_tracking;
 use crate::commands::monitor::stop_monitoring;
 use crate::config::settings::WorkerLimits;
 use crate::notice::channels::ChannelDelivery;
+use crate::observe::worker_counters::WorkerCounters;
 use crate::resp::ReplyWriter;
 use crate::shared::migrations::MigrationEnd;
-use crate::shared::worker_counters::WorkerCounters;
 use crate::shared::{Mailbox, ServerShared};
 use skein_data::Ticket;
 

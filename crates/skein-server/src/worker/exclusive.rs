@@ -13,9 +13,9 @@ use crate::commands::scripts::{self, ScriptCall};
 use crate::commands::{AfterCommand, Command, CommandError, ScriptKind, observed};
 use crate::notice::monitors::RequestSource;
 use crate::planted_bugs::{self, PlantedBug};
-use crate::request::stored_request::StoredRequest;
 use crate::resp::{ReplyWriter, RequestArgs};
 use crate::shared::ServerShared;
+use crate::shared::stored_request::StoredRequest;
 use skein_data::Ticket;
 
 use super::busy::BusyWorker;

@@ -14,10 +14,10 @@ use crate::notice::key_events::KeyChanges;
 use crate::notice::monitors::RequestSource;
 use crate::observe::command_kinds::CommandKind;
 use crate::observe::slowlog::ClippedRequest;
-use crate::request::stored_request::StoredRequest;
 use crate::resp::whole::are_whole_replies;
 use crate::resp::{ReplyWriter, RequestArgs};
 use crate::shared::exclusion_gate::SharedPass;
+use crate::shared::stored_request::StoredRequest;
 use crate::shared::{STOPPING, ServerShared};
 use skein_data::{EngineSession, Ticket};
 

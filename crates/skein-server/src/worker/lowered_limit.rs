@@ -2,31 +2,15 @@
 //! exceeded the limit. Each turn of a worker evicts some, until the rest fits. Otherwise only
 //! writes evict.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::Ordering;
 
-use crate::shared::ServerShared;
+use crate::shared::{EvictionAttempts, ServerShared};
 use skein_data::{EngineSession, Eviction};
 
 use super::write_allowance::admit;
 
 /// The most bytes that one turn frees.
 const STEP: usize = 256 << 10;
-/// The number of attempts that may evict nothing, one after the other: removed memory may wait for
-/// readers, or no key may be evicted.
-const VAIN_MAX: u32 = 100;
-
-/// The attempts that are left after a change of the limit; 0 if nothing is to be evicted.
-#[derive(Debug, Default)]
-pub(crate) struct EvictionAttempts(AtomicU32);
-
-impl EvictionAttempts {
-    /// Lets a worker evict keys, until memory is within its limit.
-    pub(crate) fn begin(&self) {
-        // Relaxed: a worker that sees it late begins late.
-        self.0.store(VAIN_MAX, Ordering::Relaxed);
-    }
-}
-
 /// Evicts some keys if the limit was changed. If there are more, this worker continues in its next
 /// turn. REQUIRES: the worker holds its pass.
 #[inline]
@@ -56,7 +40,7 @@ fn evict(session: &mut EngineSession, shared: &ServerShared, worker: usize) {
     // An error says that there is not enough room yet.
     let _ = admit(session, shared, excess.min(STEP));
     let has_evicted = shared.data.store.stats().evicted > before;
-    let left = if has_evicted { VAIN_MAX } else { left - 1 };
+    let left = if has_evicted { EvictionAttempts::VAIN_MAX } else { left - 1 };
     // A change of the limit meanwhile has begun anew.
     shared.data.eviction_attempts.0.fetch_max(left, Ordering::Relaxed);
     if left > 0 {

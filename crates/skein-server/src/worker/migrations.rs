@@ -10,11 +10,11 @@ use crate::command_table::request_keys::keys_of;
 use crate::commands::migrate::{MigrationQuery, find, remove_moved, reply_no_key};
 use crate::commands::scripts::ScriptCall;
 use crate::commands::{AfterCommand, Command, CommandError, ResolvedTag, observed};
-use crate::request::stored_request::StoredRequest;
 use crate::resp::{ReplyWriter, RequestArgs};
 use crate::shared::ServerShared;
 use crate::shared::exclusion_gate::StableDatabases;
 use crate::shared::migrations::{MigrationJob, Migrations};
+use crate::shared::stored_request::StoredRequest;
 use skein_data::Ticket;
 
 use super::Worker;

@@ -77,7 +77,6 @@ use skein_data::EngineSession;
 use connections::WorkerConnections;
 use general::GeneralContext;
 use loading::LoadingConnection;
-pub(crate) use lowered_limit::EvictionAttempts;
 use lowered_limit::{evict_excess, evict_some};
 use pipelined_reads::PipelinedReads;
 use pipelined_writes::PipelinedWrites;

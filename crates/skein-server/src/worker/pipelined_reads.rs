@@ -27,8 +27,8 @@ use super::request_timer::{RequestTimer, share};
 use crate::notice::key_events::KeyChanges;
 use crate::notice::monitors::Monitors;
 use crate::observe::command_kinds::CommandKind;
+use crate::observe::worker_counters::{Lookups, WorkerCounters};
 use crate::shared::ServerShared;
-use crate::shared::worker_counters::{Lookups, WorkerCounters};
 
 /// The most lookups of one batch.
 pub(super) const BATCH: usize = 64;

@@ -14,10 +14,10 @@
 use crate::command_table::Flag;
 use crate::commands::{Batched, Command, CommandError, ResolvedTag};
 use crate::observe::command_kinds::CommandKind;
-use crate::request::stored_request::StoredRequest;
 use crate::resp::ReplyWriter;
 use crate::shared::ServerShared;
 use crate::shared::exclusion_gate::StableDatabases;
+use crate::shared::stored_request::StoredRequest;
 use skein_data::{EngineSession, Error, Ticket};
 
 use super::batch_account::BatchAccount;

@@ -48,10 +48,10 @@ use crate::clients::client::ClientState;
 use crate::command_table::Command;
 use crate::commands::{AfterCommand, CommandContext, CommandError, observed};
 use crate::notice::key_events::{KeyChanges, WriteOrder};
-use crate::request::stored_request::StoredRequest;
 use crate::resp::RequestArgs;
 use crate::shared::ServerShared;
 use crate::shared::exclusion_gate::{ExclusivePass, GateBusy, SharedPass, StableDatabases};
+use crate::shared::stored_request::StoredRequest;
 use skein_data::{EngineKeys, EngineSession, Ticket};
 
 use super::blocking::serve_waiting;

@@ -15,10 +15,10 @@ use crate::command_table::{Flag, has_word};
 use crate::commands::command_error::OUT_OF_MEMORY;
 use crate::commands::{Command, CommandError, ResolvedTag};
 use crate::notice::key_events::{KeyChanges, KeyObserver};
-use crate::request::stored_request::StoredRequest;
 use crate::resp::RequestArgs;
 use crate::shared::ServerShared;
 use crate::shared::exclusion_gate::StableDatabases;
+use crate::shared::stored_request::StoredRequest;
 use skein_data::{EngineSession, Ticket};
 
 /// The approximate bytes that a request takes besides its arguments.

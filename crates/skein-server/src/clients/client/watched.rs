@@ -5,10 +5,10 @@
 use std::collections::HashMap;
 
 use crate::request::command_error::CommandError;
+use crate::request::databases::Databases;
 use crate::request::key_version::KeyVersion;
-use crate::request::stored_request::moved_key;
+use crate::request::moved_keys::moved_key;
 use crate::resp::RequestArgs;
-use crate::shared::databases::Databases;
 use skein_data::EngineKeys;
 
 /// Approximate bytes of a watched key besides its own: a table that has just grown is half empty.

@@ -8,8 +8,8 @@ use std::cell::RefCell;
 use skein_script::{ScriptEngine, ScriptError};
 
 use crate::commands::CommandError;
+use crate::scripting::ScriptSort;
 use crate::shared::ServerShared;
-use crate::shared::busy_script::ScriptSort;
 
 const WITHIN_SCRIPT: CommandError = CommandError::text("ERR a script cannot run scripts");
 

@@ -8,11 +8,12 @@ use crate::commands::subcommands::{help, subcommand, unknown_or_wrong};
 use crate::commands::{AfterCommand, CommandContext, CommandError, CommandResult, OUT_OF_MEMORY, is};
 use crate::redis::glob::Glob;
 use crate::resp::{ReplyWriter, RequestArgs};
+use crate::scripting::ScriptSort;
 use crate::scripting::functions::{
     FunctionLibraries, FunctionLibrary, LibraryHead, load_library, load_payload,
 };
 use crate::shared::ServerShared;
-use crate::shared::busy_script::{NOT_BUSY, ScriptSort};
+use crate::shared::busy_script::NOT_BUSY;
 
 /// The advice in the error for a long list.
 const WITH_LESS: &str = "name a library, or leave out WITHCODE";
@@ -178,16 +179,13 @@ fn list(
 
 fn write_library(library: &FunctionLibrary, with_code: bool, reply: &mut ReplyWriter<'_>) {
     reply.map(3 + usize::from(with_code) + usize::from(library.fault.is_some()));
-    reply.bulk(b"library_name");
-    reply.bulk(library.name.as_bytes());
-    reply.bulk(b"engine");
-    reply.bulk(b"LUA");
+    reply.named("library_name").bulk(library.name.as_bytes());
+    reply.named("engine").bulk(b"LUA");
     reply.bulk(b"functions");
     reply.array(library.functions.len());
     for function in &library.functions {
         reply.map(3);
-        reply.bulk(b"name");
-        reply.bulk(function.name.as_bytes());
+        reply.named("name").bulk(function.name.as_bytes());
         reply.bulk(b"description");
         reply.bulk_or_null(function.description.as_deref());
         reply.bulk(b"flags");
@@ -196,12 +194,10 @@ fn write_library(library: &FunctionLibrary, with_code: bool, reply: &mut ReplyWr
         flags.for_each(|flag| reply.simple(flag));
     }
     if with_code {
-        reply.bulk(b"library_code");
-        reply.bulk(&library.source);
+        reply.named("library_code").bulk(&library.source);
     }
     if let Some(fault) = &library.fault {
-        reply.bulk(b"load_error");
-        reply.bulk(fault.as_bytes());
+        reply.named("load_error").bulk(fault.as_bytes());
     }
 }
 
@@ -217,23 +213,21 @@ pub(super) fn function_stats(shared: &ServerShared, reply: &mut ReplyWriter<'_>)
         None => reply.null(),
         Some(script) => {
             reply.map(3);
-            reply.bulk(b"name");
-            reply.bulk(&script.name);
+            reply.named("name").bulk(&script.name);
             reply.bulk(b"command");
             reply.array(script.request.0.len());
             script.request.0.iter().for_each(|arg| reply.bulk(arg));
-            reply.bulk(b"duration_ms");
-            reply.count(usize::try_from(script.duration().as_millis()).unwrap_or(usize::MAX));
+            reply
+                .named("duration_ms")
+                .count(usize::try_from(script.duration().as_millis()).unwrap_or(usize::MAX));
         }
     }
     reply.bulk(b"engines");
     reply.map(1);
     reply.bulk(b"LUA");
     reply.map(2);
-    reply.bulk(b"libraries_count");
-    reply.count(libraries);
-    reply.bulk(b"functions_count");
-    reply.count(functions);
+    reply.named("libraries_count").count(libraries);
+    reply.named("functions_count").count(functions);
     Ok(AfterCommand::Done)
 }
 

@@ -5,7 +5,7 @@ use crate::command_table::{Command, Group, HELP, Subcommand, command, family, su
 use crate::commands::Handler::{self, General};
 use crate::commands::ScriptKind;
 use crate::commands::ScriptSource::{self, Digest, Function, Text};
-use crate::shared::busy_script::ScriptSort;
+use crate::scripting::ScriptSort;
 
 const fn runs(source: ScriptSource) -> Handler {
     Handler::Script(ScriptKind { source, read_only: false })
@@ -73,7 +73,8 @@ pub(crate) const COMMANDS: &[Command] = &family(Group::Scripting, [
         .counted_keys(2, "RO access")
         .docs("Runs a script that only reads, by its digest", "sha1 numkeys:int [key@0...] [arg...]"),
     command("fcall", -3, "noscript stale skip_monitor no_mandatory_keys", runs(Function))
-        .counted_keys(2, "RW access update").docs("Runs a function", "function numkeys:int [key@0...] [arg...]"),
+        .counted_keys(2, "RW access update")
+        .docs("Runs a function", "function numkeys:int [key@0...] [arg...]"),
     command("fcall_ro", -3, "readonly noscript stale skip_monitor no_mandatory_keys", only_reads(Function))
         .counted_keys(2, "RO access")
         .docs("Runs a function that only reads", "function numkeys:int [key@0...] [arg...]"),

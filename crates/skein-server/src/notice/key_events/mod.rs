@@ -43,7 +43,7 @@ use skein_sync::locks::lock;
 
 use crate::clients::waiting_clients::WaitingClients;
 use crate::notice::channels::{ChannelKind, Channels};
-use crate::shared::databases::Databases;
+use crate::request::databases::Databases;
 use skein_data::{RemovalBatch, RemovalObserver, StoredKeyspace, name_within};
 
 pub(crate) use changes::KeyChanges;

@@ -31,11 +31,11 @@ use crate::StartError;
 use crate::clients::client::ClientState;
 use crate::clients::client_registry::{ClientLocation, ClientRecord};
 use crate::config::settings::{LiveSettings, WorkerLimits};
-use crate::net::acceptor::{NO_PASSWORD, REST, TOO_MANY, is_client_error};
-use crate::net::loading::Loading;
+use crate::net::accepting::{NO_PASSWORD, REST, TOO_MANY, is_client_error};
 use crate::net::threads::{poll_with_waker, spawn, system};
 use crate::net::transport::{Listener, Transport};
 use crate::resp::ReplyWriter;
+use crate::shared::loading::Loading;
 
 /// The worker number in the records of these clients, which have no worker yet.
 const NO_WORKER: usize = 0;

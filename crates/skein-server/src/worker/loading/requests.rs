@@ -3,7 +3,7 @@
 //! left.
 
 use crate::commands::while_loading::LoadingContext;
-use crate::net::loading::Loading;
+use crate::shared::loading::Loading;
 
 use super::super::admission::answer_without_data;
 use super::super::connection::Connection;

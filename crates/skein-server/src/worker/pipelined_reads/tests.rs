@@ -31,7 +31,7 @@ fn queued(listener: &TcpListener, requests: &[Vec<usize>]) -> (ConnectionSlots, 
     let mut slots = ConnectionSlots::default();
     let mut expected = Vec::new();
     let acl = Acl::new(None, None, DefaultChannels::None).expect("users");
-    let databases = std::sync::Arc::new(crate::shared::databases::Databases::new(16));
+    let databases = std::sync::Arc::new(crate::request::databases::Databases::new(16));
     for list in requests {
         let stream =
             std::net::TcpStream::connect(listener.local_addr().expect("an address")).expect("a connection");

@@ -7,30 +7,16 @@ use std::time::Duration;
 
 use mio::{Events, Interest, Poll, Token};
 
+use crate::net::accepting::{NO_PASSWORD, REST, TOO_MANY, is_client_error};
 use crate::net::transport::{Listener, Transport, keep_alive};
 use crate::shared::{Mailbox, ServerShared};
 
 pub(crate) const WAKE: Token = Token(usize::MAX);
 
-/// How long the acceptor rests when the system has no more file descriptors.
-pub(crate) const REST: Duration = Duration::from_millis(50);
-
-/// The error of protected mode, in Redis's words.
-pub(crate) const NO_PASSWORD: &[u8] = b"-DENIED the default user has no password, so only clients on this machine are accepted; set a password from there with CONFIG SET requirepass\r\n";
-
-pub(crate) const TOO_MANY: &[u8] = b"-ERR max number of clients reached\r\n";
-
 pub(crate) struct Acceptor {
     shared: Arc<ServerShared>,
     poll: Poll,
     listeners: Vec<Listener>,
-}
-
-/// Returns whether the error concerns one client only, which has closed its connection already, or
-/// was a signal. Then accepting may continue immediately.
-pub(crate) fn is_client_error(error: &io::Error) -> bool {
-    use io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted};
-    matches!(error.kind(), Interrupted | ConnectionAborted | ConnectionReset)
 }
 
 impl Acceptor {

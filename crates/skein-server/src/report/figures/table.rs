@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{Figure, FigureKind, FigureSource, FigureUnit, FigureValue};
 use crate::notice::channels::ChannelKind;
-use crate::observe::info::resident_bytes;
+use crate::report::info::resident_bytes;
 
 type Read = fn(&FigureSource<'_>) -> Option<FigureValue>;
 

@@ -22,9 +22,33 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use skein_data::{DATABASES_KEY, DATABASES_MAX, DatabaseTable, Engine, EngineKeys, StoredKeyspace, Ticket};
+use skein_syntax::number::parse_i64;
 
 use crate::StartError;
-use crate::request::command_error::CommandError;
+use crate::request::command_error::{CommandError, NOT_AN_INTEGER};
+
+const NO_SUCH_DATABASE: CommandError = CommandError::text("ERR DB index is out of range");
+
+/// Parses an integer of 32 bits. Returns `no_integer` for other texts and `too_large` for larger
+/// numbers.
+pub(crate) fn parse_index(
+    text: &[u8],
+    no_integer: CommandError,
+    too_large: CommandError,
+) -> Result<i32, CommandError> {
+    i32::try_from(parse_i64(text).ok_or(no_integer)?).map_err(|_| too_large)
+}
+
+/// Returns the database of this number.
+pub(crate) fn database_of(index: i32, count: u32) -> Result<u32, CommandError> {
+    u32::try_from(index).ok().filter(|database| *database < count).ok_or(NO_SUCH_DATABASE)
+}
+
+/// Parses the number of one of `count` databases.
+pub(crate) fn parse_database(text: &[u8], count: u32) -> Result<u32, CommandError> {
+    let out_of_range = CommandError::out_of_range(i32::MIN.into(), i32::MAX.into());
+    database_of(parse_index(text, NOT_AN_INTEGER, out_of_range)?, count)
+}
 
 /// The databases of a server.
 #[derive(Debug)]

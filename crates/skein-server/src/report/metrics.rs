@@ -32,6 +32,7 @@ use pages::HttpPage;
 pub(crate) use pages::MetricsPages;
 
 use crate::StartError;
+use crate::net::accepting::REST;
 use crate::net::open_files::METRICS_CONNECTIONS_MAX as CONNECTIONS_MAX;
 use crate::net::threads::{poll_with_waker, spawn, system};
 
@@ -41,8 +42,6 @@ const LISTENER: Token = Token(usize::MAX - 1);
 /// The time limits of an exchange. A normal client sends its request in one piece; the answer is
 /// long.
 const PATIENCE: HttpTimeouts = HttpTimeouts { head: Duration::from_secs(1), answer: Duration::from_secs(2) };
-/// How long the thread rests if the system refuses a connection.
-const REST: Duration = Duration::from_millis(50);
 
 /// The port of the metrics, before a thread answers on it.
 #[derive(Debug)]

@@ -12,11 +12,11 @@ use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::{Registry, Unit};
 
-use crate::net::loading::Loading;
 use crate::observe::KindTotals;
-use crate::observe::figures::{FIGURES, FigureKind, FigureSource, FigureUnit, FigureValue};
-use crate::observe::info::{REDIS_VERSION, cpu};
+use crate::report::figures::{FIGURES, FigureKind, FigureSource, FigureUnit, FigureValue};
+use crate::report::info::{REDIS_VERSION, cpu};
 use crate::shared::ServerShared;
+use crate::shared::loading::Loading;
 use skein_data::StoreStats;
 
 /// The bounds of the histograms' buckets, as powers of two of nanoseconds: 1 µs to 17 s, each four

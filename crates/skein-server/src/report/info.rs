@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use std::time::UNIX_EPOCH;
 
 use crate::commands::configuration::value_of;
-use crate::observe::figures::{FIGURES, FigureSource, FigureValue};
+use crate::report::figures::{FIGURES, FigureSource, FigureValue};
 use crate::shared::ServerShared;
 use skein_data::{KeyspaceStats, StoreStats};
 

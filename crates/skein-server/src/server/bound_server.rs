@@ -12,15 +12,17 @@ use std::time::{Instant, UNIX_EPOCH};
 
 use mio::net::TcpListener;
 
-use super::{open_files, unix_socket};
+use super::acceptor;
 use crate::acl::Acl;
-use crate::net::acceptor;
-use crate::net::loading::Loading;
-use crate::net::open_files::OpenFileBudget;
+use crate::net::open_files::{self, OpenFileBudget};
+use crate::shared::loading::Loading;
+
+use crate::net::BACKLOG;
 use crate::net::threads::{poll_with_waker, system};
 use crate::net::tls::TlsPort;
 use crate::net::transport::Listener;
-use crate::observe::metrics::{MetricsListener, MetricsPages, MetricsThread};
+use crate::net::unix_socket;
+use crate::report::metrics::{MetricsListener, MetricsPages, MetricsThread};
 use crate::scripting::functions::FunctionRegistry;
 use crate::server::Server;
 use crate::shared::{ClientAccess, Mailbox, ServerIdentity, ServerShared, StoredData, WorkerAccess};
@@ -28,9 +30,6 @@ use crate::worker;
 use crate::worker::loading::{LoadingHandover, LoadingThread};
 use crate::{ServerOptions, StartError};
 use skein_data::{Engine, OpenProgress};
-
-/// The number of connections that may wait to be accepted.
-pub(crate) const BACKLOG: i32 = 4096;
 
 /// A server that listens but has no data yet (see `loading`). Dropping it closes its ports.
 #[derive(Debug)]

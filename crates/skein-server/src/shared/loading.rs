@@ -19,8 +19,8 @@ use skein_data::{OpenProgress, OpenProgressSeen};
 
 use crate::ServerOptions;
 use crate::acl::Acl;
-use crate::observe::warnings::WarningLimiter;
-use crate::shared::databases::Databases;
+use crate::clients::warnings::WarningLimiter;
+use crate::request::databases::Databases;
 
 /// The state of a server that has no data yet.
 #[derive(Debug)]

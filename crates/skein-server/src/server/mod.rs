@@ -1,10 +1,17 @@
 //! Starts and stops a server.
 //!
 //! ```text
-//!   acceptor ──► worker 0..n   each: event loop, connections, session
-//!                   └──► checkpoint thread: writes the checkpoints that SAVE requests
+//!   bound_server ──► loading ──► acceptor ──► worker 0..n   each: event loop, connections, session
+//!   (sockets)        (the data   (limits,        └──► checkpoint thread: writes the checkpoints that
+//!                     is loaded)  TLS begins)                            SAVE requests
 //!   rates: samples the counts                metrics: answers Prometheus
 //! ```
+//!
+//! `error` is the error of a start.
+
+pub(crate) mod acceptor;
+pub(crate) mod bound_server;
+pub(crate) mod error;
 
 use std::io;
 use std::net::SocketAddr;
@@ -16,16 +23,16 @@ use std::time::{Duration, Instant};
 use mio::Poll;
 use skein_sync::background::{BackgroundThread, ThreadSignal};
 
-use crate::net::acceptor::Acceptor;
-use crate::net::bound_server::{BoundServer, MetricsPort};
 use crate::net::threads::{spawn, system};
-use crate::observe::metrics::MetricsThread;
 use crate::observe::rates;
+use crate::report::metrics::MetricsThread;
 use crate::request::command_error::CommandError;
 use crate::shared::ServerShared;
 use crate::worker::loading::LoadingHandover;
 use crate::worker::{Worker, WorkerReport};
 use crate::{ServerOptions, StartError};
+use acceptor::Acceptor;
+use bound_server::{BoundServer, MetricsPort};
 use skein_data::{Engine, OpenProgress};
 
 /// A running server.

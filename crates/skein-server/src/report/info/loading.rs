@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::{InfoLines, program};
-use crate::net::loading::Loading;
+use crate::shared::loading::Loading;
 
 /// Returns the sections `server` and `persistence` if they are named, or both if all sections are
 /// wanted.

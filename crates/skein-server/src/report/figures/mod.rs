@@ -14,7 +14,7 @@ use std::time::Duration;
 use skein_data::StoreStats;
 use skein_disk::BufferStats;
 
-use crate::observe::info::InfoNumbers;
+use crate::report::info::InfoNumbers;
 use crate::shared::{ServerCounts, ServerShared};
 
 mod table;

@@ -14,12 +14,11 @@
 use skein_data::StoredKeyspace;
 
 use crate::clients::client::ClientState;
-use crate::command_table::request_keys::key_places;
-use crate::command_table::{Command, Flag, KeyReach};
-use crate::commands::databases::parse_database;
-use crate::commands::{CommandError, Run};
+use crate::command_table::{Command, Flag};
 use crate::planted_bugs;
-use crate::request::command_error::ARGUMENTS_TOO_LONG;
+use crate::request::command_error::{ARGUMENTS_TOO_LONG, CommandError};
+use crate::request::databases::parse_database;
+use crate::request::moved_keys::places_of;
 use crate::resp::{ArgList, RequestArgs};
 use crate::shared::exclusion_gate::StableDatabases;
 
@@ -81,24 +80,6 @@ impl StoredRequest {
     }
 }
 
-/// Returns the arguments that are keys, in ascending order.
-fn places_of(command: &'static Command, args: &RequestArgs<'_>) -> Vec<usize> {
-    // The bound of a range is in the names of the keyspace.
-    if command.reach != KeyReach::Named || matches!(command.plan.run, Run::Exec | Run::Script(_)) {
-        return Vec::new();
-    }
-    let mut places = match command.plan.blocking() {
-        // The names of groups may look like options.
-        Some(blocking) if command.searches_keys() => {
-            (blocking.query)(args).map(|query| query.keys.collect()).unwrap_or_default()
-        }
-        _ => key_places(command, args).unwrap_or_default(),
-    };
-    places.sort_unstable();
-    places.dedup();
-    places
-}
-
 /// Returns the keyspace of the other database to which a request writes, if it names a valid one.
 fn named_database(client: &ClientState, command: &Command, args: &RequestArgs<'_>) -> Option<StoredKeyspace> {
     let number = command.other_database?(args)?;
@@ -123,25 +104,4 @@ fn check_length(
         name.len(),
         keyspace.prefix_bytes()
     )))
-}
-
-/// Returns a stored request with its keys in another keyspace, for a client that waits while its
-/// database is swapped.
-pub(crate) fn in_other_keyspace(
-    command: &'static Command,
-    request: &RequestArgs<'_>,
-    to: StoredKeyspace,
-) -> ArgList {
-    let (places, mut moved) = (places_of(command, request), ArgList::default());
-    for (at, arg) in request.from(0).enumerate() {
-        let is_key = places.binary_search(&at).is_ok();
-        // A prefix more than a request of almost 4 GiB may have is no key of a waiting client.
-        let _fits = if is_key { moved.push(&moved_key(arg, to)) } else { moved.push(arg) };
-    }
-    moved
-}
-
-/// Returns a key in another keyspace.
-pub(crate) fn moved_key(stored: &[u8], to: StoredKeyspace) -> Vec<u8> {
-    to.stored(skein_data::name_within(stored)).into_owned()
 }

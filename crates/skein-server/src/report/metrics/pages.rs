@@ -14,8 +14,8 @@ use std::sync::{Arc, OnceLock};
 use prometheus_client::registry::Registry;
 
 use super::collect;
-use crate::net::loading::Loading;
 use crate::shared::ServerShared;
+use crate::shared::loading::Loading;
 
 const OK: &str = "200 OK";
 const TEXT: &str = "text/plain; charset=utf-8";
