@@ -74,7 +74,7 @@ pub use error::{LogError, Result};
 pub use log::{Log, LogStats};
 pub use log_cut::LogCut;
 pub use operation::{LogAppender, LogOperation, OperationGroup};
-pub use options::{CheckpointEpochs, Durability, LogOptions};
+pub use options::{CheckpointEpochs, Durability, LogOptions, SEGMENT_BYTES_MAX, SEGMENT_BYTES_MIN};
 pub use progress::{OpenProgress, OpenProgressSeen, RecordProgress};
 pub use random::random_id;
 pub use recovered::{LogRecoveryReport, RecordRef, Recovered, ReplayReport, TornTail};

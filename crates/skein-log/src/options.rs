@@ -52,6 +52,11 @@ pub struct CheckpointEpochs {
     pub end: u64,
 }
 
+/// The smallest limit of the size of a segment.
+pub const SEGMENT_BYTES_MIN: u64 = 64 << 10;
+/// The largest limit of the size of a segment.
+pub const SEGMENT_BYTES_MAX: u64 = 4 << 30;
+
 /// The options of a log. Only `folders` has no default.
 #[derive(Debug, Clone)]
 pub struct LogOptions {
@@ -130,8 +135,10 @@ impl LogOptions {
         if !(1..=threads::MOST).contains(&self.logs) {
             return bad("logs", format!("{} logs; choose 1 to {}", self.logs, threads::MOST));
         }
-        if !((64 << 10)..=(4 << 30)).contains(&self.segment_bytes) {
-            return bad("segment_bytes", format!("{} bytes; choose 64 KiB to 4 GiB", self.segment_bytes));
+        if !(SEGMENT_BYTES_MIN..=SEGMENT_BYTES_MAX).contains(&self.segment_bytes) {
+            let (least, most) = (SEGMENT_BYTES_MIN >> 10, SEGMENT_BYTES_MAX >> 30);
+            let why = format!("{} bytes; choose {least} KiB to {most} GiB", self.segment_bytes);
+            return bad("segment_bytes", why);
         }
         if self.buffer_bytes < 64 << 10 {
             return bad("buffer_bytes", format!("{} bytes; choose at least 64 KiB", self.buffer_bytes));

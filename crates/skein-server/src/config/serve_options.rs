@@ -7,15 +7,18 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use skein_data::{Durability, Eviction, IndexKind};
+use skein_data::{Durability, Eviction, IndexKind, PAGE, VALUE_BYTES_MAX};
 use skein_disk::{CACHE_LEAST, DiskOptions, ReplacementPolicy};
-use skein_store::{CloseCheckpoint, StoreLimits, StoreOptions};
+use skein_log::{SEGMENT_BYTES_MAX, SEGMENT_BYTES_MIN};
+use skein_store::{CloseCheckpoint, KEY_BYTES_MAX, SNAPSHOTS_MAX, StoreLimits, StoreOptions};
+use skein_sync::threads;
 
 use super::options_struct::options_struct;
 use super::parameter::{ConfigKind, ValueKind, number, option, size, time};
 use super::value::{named, words};
 use super::{DEFAULT_ADDRESS, ServerOptions};
 use crate::commands::configuration::{TlsFile, memory, observing};
+use crate::net::unix_socket::{MODE_MAX, PATH_BYTES_MAX};
 use crate::{DefaultChannels, TlsClients};
 
 /// The engine of a server.
@@ -129,7 +132,7 @@ options_struct! {
             unix_socket: Option<PathBuf> = None => [
                 option("unix-socket", ValueKind::Path, "PATH")
                     .field("unix_socket.path")
-                    .bounds_text("at most 107 bytes")
+                    .between(1, PATH_BYTES_MAX as u64)
                     .fixed(&["unixsocket"], |shared| {
                         let path = shared.options.unix_socket.as_ref().map(|socket| socket.path.to_string_lossy());
                         path.unwrap_or_default().into_owned()
@@ -139,7 +142,7 @@ options_struct! {
             unix_socket_mode: u32 = 0o700 => [
                 option("unix-socket-mode", ValueKind::Mode, "MODE")
                     .field("unix_socket.mode")
-                    .between(0, crate::net::unix_socket::MODE_MAX as u64)
+                    .between(0, MODE_MAX as u64)
                     .fixed(&["unixsocketperm"], |shared| {
                         format!("{:o}", shared.options.unix_socket.as_ref().map_or(0, |socket| socket.mode))
                     }),
@@ -212,7 +215,7 @@ options_struct! {
                 size("cache")
                     .only(EngineKind::Disk)
                     .excludes(&["max-memory"])
-                    .bounds_text("64k or more"),
+                    .between((CACHE_LEAST * PAGE) as u64, u64::MAX),
             ];
             /// How the disk engine reads pages.
             reading: PageReading = PageReading::default() => [
@@ -233,7 +236,7 @@ options_struct! {
             log_segment_size: u64 = StoreOptions::default().segment_bytes => [
                 size("log-segment-size")
                     .field("segment_bytes")
-                    .bounds_text("64k to 4g")
+                    .between(SEGMENT_BYTES_MIN, SEGMENT_BYTES_MAX)
                     .docs("largest size of a log segment. The first of a run has 1 MiB, and later ones half of what the log \
                            holds"),
             ];
@@ -268,7 +271,7 @@ options_struct! {
             ];
             /// The number of threads that write a checkpoint while requests run.
             checkpoint_threads: Option<u16> = None => [
-                option("checkpoint-threads", ValueKind::NumberBetween(1, 1024), "N")
+                option("checkpoint-threads", ValueKind::NumberBetween(1, threads::MOST as u16), "N")
                     .only(EngineKind::Memory)
                     .default_text("one per two cores"),
             ];
@@ -278,7 +281,7 @@ options_struct! {
             max_key: usize = StoreLimits::default().key_bytes => [
                 size("max-key")
                     .field("limits.key_bytes")
-                    .bounds_text("1 to 65535")
+                    .between(1, KEY_BYTES_MAX as u64)
                     .docs("writing a longer key is an error that names the limit; longer ones from an earlier run can be \
                            read and removed"),
             ];
@@ -286,7 +289,7 @@ options_struct! {
             max_value: usize = StoreLimits::default().value_bytes => [
                 size("max-value")
                     .field("limits.value_bytes")
-                    .bounds_text("0 to 536870911")
+                    .between(0, VALUE_BYTES_MAX as u64)
                     .docs("a longer value, or longer columns of a row and their names together (of more than 64 columns \
                            those that one command sets), is an error that names the limit"),
             ];
@@ -310,9 +313,8 @@ options_struct! {
             ];
             /// The greatest number of snapshots at a time; at most 65536.
             max_snapshots: usize = StoreLimits::default().snapshots => [
-                option("max-snapshots", ValueKind::Number, "N")
+                number("max-snapshots", 1, SNAPSHOTS_MAX as u64)
                     .field("limits.snapshots")
-                    .bounds_text("1 to 65536")
                     .docs("snapshots of `SK.SNAPSHOT` and ranges with `SNAPSHOT` at a time: one more is an error that names \
                            the limit; a checkpoint at `none` has a snapshot of its own"),
             ];

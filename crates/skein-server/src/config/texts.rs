@@ -87,6 +87,7 @@ impl Parameter {
             _ => self.bounds,
         };
         match (bounds, self.kind) {
+            (Some((_, max)), ValueKind::Path) => format!("at most {max} bytes"),
             (Some((min, max)), ValueKind::Mode) => format!("{} to {} in octal", shown(min), shown(max)),
             (Some((min, u64::MAX)), _) => format!("{} or more", shown(min)),
             (Some((min, max)), _) => format!("{} to {}", shown(min), shown(max)),
