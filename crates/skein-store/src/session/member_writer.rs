@@ -127,10 +127,8 @@ impl<'s> Writer<'s> {
         if state.len() == 0 || std::mem::take(&mut state.cleared) {
             // If the key has another row by now, the writer of that row will find the collection
             // dead.
-            self.remove_if(key, |row| {
-                row.collection::<Collection>()
-                    .is_some_and(|other| std::ptr::eq(other, &raw const ***collection))
-            })?;
+            let is_it = |found: &Collection| std::ptr::eq(found, &raw const ***collection);
+            self.remove_if(key, |row| row.collection().is_some_and(is_it))?;
             collection.mark_dead(&mut state);
         }
         made.map(drop)
