@@ -9,10 +9,9 @@
 //! fence between the write and the read, so at least one of them sees the other's write.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Mutex;
 
 use skein_sync::atomic::{AtomicUsize, Ordering, fence};
-use skein_sync::locks::lock;
+use skein_sync::mutex::{Mutex, lock};
 
 /// Changes by key and version.
 type DeltasByKey = HashMap<Vec<u8>, BTreeMap<u64, Vec<u8>>>;

@@ -9,7 +9,7 @@ use skein_index::{ComputeAction, Computed, IndexError, LocalGuard};
 use skein_log::Log;
 use skein_model::{Row, RowRef};
 
-use super::kept_rows::{KeptRows, PendingRow};
+use super::kept_rows::{KeepAttempt, KeptRows};
 use crate::collection::MemberIndex;
 use crate::index::{IndexPlace, StoreIndex};
 
@@ -20,16 +20,6 @@ pub(crate) struct RowKeeper<'s> {
     members: &'s MemberIndex,
     index: &'s StoreIndex,
     kept: &'s KeptRows,
-}
-
-/// One attempt to change a key and to keep its row.
-struct KeepAttempt<'s, 'g> {
-    keeper: RowKeeper<'s>,
-    moment: u64,
-    /// The row that the change is to replace.
-    seen: Option<RowRef<'g>>,
-    /// `None` if no live snapshot needs the row.
-    pending: Option<PendingRow>,
 }
 
 impl<'s> RowKeeper<'s> {
@@ -43,45 +33,31 @@ impl<'s> RowKeeper<'s> {
 
     /// Keeps the present row of a key, as pending, if a live snapshot needs it.
     #[cold]
-    fn attempt<'g>(self, key: &[u8], guard: &'g LocalGuard<'_>) -> KeepAttempt<'s, 'g>
+    fn begin<'g>(self, key: &[u8], guard: &'g LocalGuard<'_>) -> KeepAttempt<'s, RowRef<'g>>
     where
         's: 'g,
     {
-        // The order of these three matters: see `KeptRows`.
-        let moment = self.log.moment();
-        let seen = self.index.get(key, guard);
-        let copy = || seen.map(|row| self.members.rows.kept_copy(row));
-        let pending = self.kept.keep(&self.members.snapshots.live, key, copy);
-        KeepAttempt { keeper: self, moment, seen, pending }
+        let read = || self.index.get(key, guard);
+        let copy = |row| Some(self.members.rows.kept_copy(row));
+        KeepAttempt::begin(self.kept, (&self.members.snapshots.live, self.log), key, read, copy)
     }
-}
 
-impl KeepAttempt<'_, '_> {
     /// Returns whether the change may be made, and completes the kept row. REQUIRES: the latch of
     /// the key is held.
     #[cold]
-    fn verify(&self, current: Option<RowRef<'_>>) -> bool {
-        let is_same = || match (current, self.seen) {
+    fn verify(self, attempt: &KeepAttempt<'_, RowRef<'_>>, current: Option<RowRef<'_>>) -> bool {
+        attempt.verify(self.log, |seen| match (current, seen) {
             (None, None) => true,
             (Some(current), Some(seen)) => current.is(seen),
             _ => false,
-        };
-        // Without a kept row, only the moment matters (invariant 2 of `KeptRows`).
-        let holds = self.keeper.log.moment() == self.moment && (self.pending.is_none() || is_same());
-        if let Some(pending) = self.pending.as_ref().filter(|_| holds) {
-            pending.verified(self.moment);
-        }
-        holds
+        })
     }
 
-    /// Ends the attempt. If the change was not `made`, the kept row is dropped.
+    /// Ends an attempt. If the change was not `made`, the kept row is dropped.
     #[cold]
-    fn finish(self, made: bool) {
-        let RowKeeper { members, kept, .. } = self.keeper;
-        match self.pending {
-            Some(pending) if !made => kept.void(pending),
-            Some(_) => members.snapshots.enforce_limit(members),
-            None => {}
+    fn finish(self, attempt: KeepAttempt<'_, RowRef<'_>>, made: bool) {
+        if attempt.finish(made) {
+            self.members.snapshots.enforce_limit(self.members);
         }
     }
 }
@@ -102,17 +78,17 @@ pub(crate) unsafe fn compute_at<'g>(
 ) -> Result<Computed<'g, Row>, IndexError> {
     let mut change = Some(change);
     loop {
-        let attempt = keeper.map(|keeper| keeper.attempt(key, guard));
+        let attempt = keeper.map(|keeper| (keeper, keeper.begin(key, guard)));
         let mut decide = |current: Option<RowRef<'_>>| {
-            if attempt.as_ref().is_some_and(|attempt| !attempt.verify(current)) {
+            if attempt.as_ref().is_some_and(|(keeper, attempt)| !keeper.verify(attempt, current)) {
                 return ComputeAction::Keep;
             }
             change.take().map_or(ComputeAction::Keep, |change| change(current))
         };
         // SAFETY: guaranteed by the caller.
         let done = unsafe { index.compute_at(key, place.take(), &mut decide, guard) };
-        let Some(attempt) = attempt else { return done };
-        attempt.finish(change.is_none());
+        let Some((keeper, attempt)) = attempt else { return done };
+        keeper.finish(attempt, change.is_none());
         if change.is_none() || done.is_err() {
             return done;
         }

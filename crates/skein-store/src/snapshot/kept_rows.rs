@@ -9,8 +9,8 @@
 //! A kept row says: "until this moment, and since that one, the key had this row (or was absent)".
 //! Its note lies with the newest snapshot that sees it. So the end of a snapshot visits only its
 //! own notes: the rows that an older snapshot sees move to the notes of that one, and other rows
-//! are dropped (`kept_rows/notes`). `rows_of_key` has the kept rows of one key. Each key is kept at
-//! most once for each snapshot.
+//! are dropped (`kept_rows/notes`). `rows_of_key` has the kept rows of one key, `attempt` the
+//! writer's side. Each key is kept at most once for each snapshot.
 //!
 //! # Invariants
 //! 1. A kept row is added as pending, before its writer takes the latch of the key. Under the latch
@@ -27,6 +27,7 @@
 //!
 //! Design: `docs/design/store.md`.
 
+mod attempt;
 #[cfg(all(test, skein_loom))]
 mod models;
 mod notes;
@@ -34,12 +35,13 @@ mod rows_of_key;
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use skein_model::{Row, RowRef};
 use skein_sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use skein_sync::locks::lock;
+use skein_sync::mutex::{Mutex, lock};
 
+pub(super) use attempt::KeepAttempt;
 use notes::SnapshotNotes;
 use rows_of_key::RowsOfKey;
 
@@ -48,7 +50,7 @@ use super::occupied::{OccupiedShards, SHARDS_MAX};
 use crate::ScanDirection;
 
 /// The number of shards: enough that writers rarely meet, few enough that a scan can visit all.
-const SHARDS: usize = 32;
+const SHARDS: usize = if cfg!(skein_loom) { 2 } else { 32 };
 const _: () = assert!(SHARDS <= SHARDS_MAX);
 
 /// Bytes of a kept row besides its key and its row: its parts of the maps, the counts, and the

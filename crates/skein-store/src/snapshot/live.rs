@@ -1,11 +1,38 @@
 //! The live snapshots of a store, by their moments.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use skein_log::Log;
 use skein_sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use skein_sync::locks::lock;
+use skein_sync::mutex::{Mutex, lock};
+
+/// The part of the epoch gate that snapshots need: the moments, and the writers inside.
+pub(super) trait MomentGate {
+    /// As [`Log::moment`].
+    fn moment(&self) -> u64;
+
+    /// As [`Log::wait_for_operations`].
+    fn wait_for_operations(&self);
+
+    /// As [`Log::close_moment`].
+    fn close_moment(&self) -> u64;
+}
+
+impl MomentGate for Log {
+    fn moment(&self) -> u64 {
+        Log::moment(self)
+    }
+
+    fn wait_for_operations(&self) {
+        Log::wait_for_operations(self);
+    }
+
+    fn close_moment(&self) -> u64 {
+        Log::close_moment(self)
+    }
+}
 
 /// An entry of the registry for a live snapshot.
 #[derive(Debug)]
@@ -44,6 +71,25 @@ impl LiveSnapshots {
         // Relaxed: a writer that has read a later moment than that of a snapshot has acquired its
         // beginning, and the lock of a shard orders the reader after its end (`KeptRows`).
         self.newest.load(Ordering::Relaxed)
+    }
+
+    /// Takes a snapshot. Returns its moment and its flag, or the number of snapshots if there are
+    /// `limit` besides that of a checkpoint. REQUIRES: the thread is not inside the gate, and no
+    /// other thread takes a snapshot.
+    pub(super) fn take(
+        &self,
+        gate: &impl MomentGate,
+        of_checkpoint: bool,
+        limit: usize,
+    ) -> Result<(u64, Arc<AtomicBool>), usize> {
+        // Another snapshot may end just before this one is added, so the registry says whether it
+        // is the only one.
+        let (ended, is_only) = self.add(gate.moment(), of_checkpoint, limit)?;
+        if is_only {
+            // Invariant 1 of `snapshot`.
+            gate.wait_for_operations();
+        }
+        Ok((gate.close_moment(), ended))
     }
 
     /// Adds the snapshot of a moment that is still open. Returns its flag and whether it is the

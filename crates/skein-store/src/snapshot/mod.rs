@@ -176,18 +176,10 @@ impl StoreSnapshots {
     /// Takes a snapshot. REQUIRES: the thread is not inside the epoch gate.
     pub(crate) fn take(&self, log: &Log, of_checkpoint: bool) -> Result<TakenMoment> {
         let _taking = lock(&self.taking);
-        let (limit, moment) = (self.limit, log.moment());
-        // This runs under the lock of the registry: another snapshot may end just before this one
-        // is added.
-        let (ended, is_only) = self
-            .live
-            .add(moment, of_checkpoint, limit)
-            .map_err(|live| Error::TooManySnapshots { live, limit })?;
-        if is_only {
-            // Invariant 1.
-            log.wait_for_operations();
-        }
-        Ok(TakenMoment { moment: log.close_moment(), ended })
+        let limit = self.limit;
+        let taken = self.live.take(log, of_checkpoint, limit);
+        let (moment, ended) = taken.map_err(|live| Error::TooManySnapshots { live, limit })?;
+        Ok(TakenMoment { moment, ended })
     }
 
     /// Ends a snapshot: its rows may be freed, and dead collections of `members` that only it could

@@ -1,105 +1,110 @@
-//! The protocol of snapshots under `loom`: the flag of live snapshots, the moment, pending rows and
-//! their moments, with the real gate and a key that is one word.
+//! The protocol of snapshots under `loom`: the registry of live snapshots, kept rows and their
+//! notes, with the real gate. Only the index is a stand-in: a key is one word under a latch.
 //!
 //! `RUSTFLAGS="--cfg skein_loom" cargo test -p skein-store --lib --release models`
 
-use loom::sync::Mutex;
+use loom::sync::Mutex as ModelMutex;
 use loom::thread;
 use skein_log::EpochGate;
 
+use super::super::live::MomentGate;
 use super::*;
 
-/// A key: the word is its row in the index, 0 for an absent key.
+impl MomentGate for EpochGate {
+    fn moment(&self) -> u64 {
+        EpochGate::moment(self)
+    }
+
+    fn wait_for_operations(&self) {
+        self.wait_until_left();
+    }
+
+    fn close_moment(&self) -> u64 {
+        EpochGate::close_moment(self)
+    }
+}
+
+/// A key of the index: the word is its row, 0 for an absent key.
 struct ModelKey {
-    latch: Mutex<()>,
+    latch: ModelMutex<()>,
     word: AtomicU64,
-    /// The shard, and the word of each kept row. The rows themselves are left out.
-    shard: Mutex<(KeptShard, Vec<(Arc<KeptRow>, u64)>)>,
 }
 
 struct SnapshotModel {
     gate: EpochGate,
-    newest: AtomicU64,
+    live: LiveSnapshots,
+    kept: KeptRows,
     keys: [ModelKey; 2],
+    /// The word of each kept row, which has no row here. Locked for one step, so the model need not
+    /// know.
+    words: std::sync::Mutex<Vec<(Arc<KeptRow>, u64)>>,
 }
 
-const NAME: &[u8] = b"key";
-
-impl ModelKey {
-    fn new() -> Self {
-        Self { latch: Mutex::new(()), word: AtomicU64::new(0), shard: Mutex::new(Default::default()) }
-    }
-
-    /// As `KeptRows::keep`.
-    fn keep(&self, newest: u64, seen: u64) -> Option<PendingRow> {
-        let mut locked = self.shard.lock().unwrap();
-        let (shard, words) = &mut *locked;
-        let since = shard.needs(NAME, newest)?;
-        let kept = Arc::new(KeptRow { key: NAME.into(), row: None, since, until: AtomicU64::new(PENDING) });
-        shard.rows.entry(kept.key.clone()).or_default().push(kept.clone());
-        words.push((kept.clone(), seen));
-        Some(PendingRow { kept, snapshot: newest })
-    }
-
-    /// Reads the key at the moment of a snapshot, as `Snapshot::get_with` does.
-    fn at(&self, snapshot: u64) -> u64 {
-        // Acquire: pairs with the Release of the writers, as in an index.
-        let present = self.word.load(Ordering::Acquire);
-        let locked = self.shard.lock().unwrap();
-        let (shard, words) = &*locked;
-        let kept = shard.rows.get(NAME).and_then(|rows| rows.seen_at(snapshot));
-        let word = |kept: &Arc<KeptRow>| words.iter().find(|(other, _)| Arc::ptr_eq(other, kept)).unwrap().1;
-        kept.map_or(present, word)
-    }
-}
+/// The names of the keys, which share a shard or not.
+const NAMES: [&[u8]; 2] = [b"a", b"b"];
 
 impl SnapshotModel {
     fn new() -> Arc<Self> {
-        let keys = [ModelKey::new(), ModelKey::new()];
-        Arc::new(Self { gate: EpochGate::new(1, 1), newest: AtomicU64::new(0), keys })
+        let key = || ModelKey { latch: ModelMutex::new(()), word: AtomicU64::new(0) };
+        Arc::new(Self {
+            gate: EpochGate::new(1, 1),
+            live: LiveSnapshots::default(),
+            kept: KeptRows::new(),
+            keys: [key(), key()],
+            words: std::sync::Mutex::default(),
+        })
     }
 
-    /// As one entry of a `Writer` with several puts.
+    /// Sets keys as one entry of a `Writer` does.
     fn put(&self, keys: &[usize], word: u64) {
         let entered = self.gate.enter(0);
-        let keeps = self.newest.load(Ordering::Relaxed) != 0;
-        for key in keys.iter().map(|key| &self.keys[*key]) {
+        let keeps = self.live.newest() != 0;
+        for &key in keys {
             if keeps {
                 while !self.try_put(key, word) {}
             } else {
-                let _latch = key.latch.lock().unwrap();
-                key.word.store(word, Ordering::Release);
+                let _latch = self.keys[key].latch.lock().unwrap();
+                self.keys[key].word.store(word, Ordering::Release);
             }
         }
         self.gate.leave(0, entered);
     }
 
-    /// As one turn of `RowKeeper::compute`.
-    fn try_put(&self, key: &ModelKey, word: u64) -> bool {
-        let moment = self.gate.moment();
-        let seen = key.word.load(Ordering::Acquire);
-        let kept = key.keep(self.newest.load(Ordering::Relaxed), seen);
+    /// Changes a key as `snapshot::compute_at` does in one turn of its loop.
+    fn try_put(&self, key: usize, word: u64) -> bool {
+        let (name, key) = (NAMES[key], &self.keys[key]);
+        let read = || Some(key.word.load(Ordering::Acquire));
+        let attempt = KeepAttempt::begin(&self.kept, (&self.live, &self.gate), name, read, |_| None);
+        if let (Some(pending), Some(seen)) = (&attempt.pending, attempt.seen) {
+            self.words.lock().unwrap().push((pending.kept.clone(), seen));
+        }
         let latch = key.latch.lock().unwrap();
-        let is_same = || key.word.load(Ordering::Relaxed) == seen;
-        let holds = self.gate.moment() == moment && (kept.is_none() || is_same());
+        let holds = attempt.verify(&self.gate, |seen| seen == Some(key.word.load(Ordering::Relaxed)));
         if holds {
-            if let Some(kept) = &kept {
-                kept.verified(moment);
-            }
             key.word.store(word, Ordering::Release);
         }
         drop(latch);
-        if let Some(kept) = kept.filter(|_| !holds) {
-            key.shard.lock().unwrap().0.remove(&kept.kept);
-        }
+        attempt.finish(holds);
         holds
     }
 
-    /// As `StoreSnapshots::take`.
     fn take(&self) -> u64 {
-        self.newest.store(self.gate.moment(), Ordering::Relaxed);
-        self.gate.wait_until_left();
-        self.gate.close_moment()
+        self.live.take(&self.gate, false, usize::MAX).expect("no limit").0
+    }
+
+    /// Reads a key at the moment of a snapshot, as `Snapshot::get_with` does.
+    fn at(&self, key: usize, snapshot: u64) -> u64 {
+        // Acquire: pairs with the Release of the writers, as in an index.
+        let present = self.keys[key].word.load(Ordering::Acquire);
+        let Some(kept) = self.kept.at(NAMES[key], snapshot) else { return present };
+        let words = self.words.lock().unwrap();
+        words.iter().find(|(other, _)| Arc::ptr_eq(other, &kept)).expect("its word").1
+    }
+
+    /// Ends a snapshot and frees its rows.
+    fn end(&self, snapshot: u64) {
+        self.live.end(snapshot);
+        self.kept.give_back(&self.live, snapshot, usize::MAX);
     }
 }
 
@@ -123,11 +128,11 @@ fn a_snapshot_is_one_moment() {
             })
         };
         let snapshot = store.take();
-        let (second, first) = (store.keys[1].at(snapshot), store.keys[0].at(snapshot));
+        let (second, first) = (store.at(1, snapshot), store.at(0, snapshot));
         assert!(first >= second, "the second write without the first");
-        assert_eq!((first, second), (store.keys[0].at(snapshot), store.keys[1].at(snapshot)));
+        assert_eq!((first, second), (store.at(0, snapshot), store.at(1, snapshot)));
         writer.join().unwrap();
-        assert_eq!((first, second), (store.keys[0].at(snapshot), store.keys[1].at(snapshot)));
+        assert_eq!((first, second), (store.at(0, snapshot), store.at(1, snapshot)));
     });
 }
 
@@ -141,11 +146,11 @@ fn two_writers_of_a_key_keep_one_row() {
             thread::spawn(move || store.put(&[0], 1))
         };
         let snapshot = store.take();
-        let seen = store.keys[0].at(snapshot);
+        let seen = store.at(0, snapshot);
         store.put(&[0], 2);
-        assert_eq!(store.keys[0].at(snapshot), seen);
+        assert_eq!(store.at(0, snapshot), seen);
         writer.join().unwrap();
-        assert_eq!(store.keys[0].at(snapshot), seen);
+        assert_eq!(store.at(0, snapshot), seen);
     });
 }
 
@@ -162,47 +167,31 @@ fn a_write_in_a_later_moment_hides_no_earlier_one() {
         };
         let (both, one) = (write(&[0, 1], 1), write(&[0], 2));
         let snapshot = store.take();
-        let (second, first) = (store.keys[1].at(snapshot), store.keys[0].at(snapshot));
+        let (second, first) = (store.at(1, snapshot), store.at(0, snapshot));
         assert!(second == 0 || first != 0, "the second write without the first");
         both.join().unwrap();
         one.join().unwrap();
-        assert_eq!((first, second), (store.keys[0].at(snapshot), store.keys[1].at(snapshot)));
+        assert_eq!((first, second), (store.at(0, snapshot), store.at(1, snapshot)));
     });
 }
 
-/// A writer keeps a row for the newest snapshot while this one ends: no note stays behind, and the
-/// bit of the empty shard is clear.
+/// Two writers keep a row for the newest snapshot while this one ends: no row and no note stays
+/// behind, and the bit of the empty shard is clear.
 #[test]
 fn the_end_of_a_snapshot_finds_every_note() {
-    const SNAPSHOT: u64 = 5;
     model(3, || {
-        let occupied = Arc::new(OccupiedShards::default());
-        let (newest, notes) = (Arc::new(AtomicU64::new(SNAPSHOT)), Arc::new(Mutex::new(0)));
-        // As `KeptRows::keep`.
-        let keep = || {
-            let (occupied, newest, notes) = (occupied.clone(), newest.clone(), notes.clone());
-            thread::spawn(move || {
-                let mut held = notes.lock().unwrap();
-                occupied.set(0);
-                if newest.load(Ordering::Relaxed) == SNAPSHOT {
-                    *held += 1;
-                } else if *held == 0 {
-                    occupied.clear(0);
-                }
-            })
-        };
-        let writers = [keep(), keep()];
-        // As `LiveSnapshots::end` and `KeptRows::give_back`.
-        newest.store(0, Ordering::Relaxed);
-        for shard in occupied.of_ended() {
-            let mut held = notes.lock().unwrap();
-            *held = 0;
-            occupied.clear(shard);
-        }
+        let store = SnapshotModel::new();
+        let snapshot = store.take();
+        let writers = [1, 2].map(|word| {
+            let store = store.clone();
+            thread::spawn(move || store.put(&[0], word))
+        });
+        store.end(snapshot);
         for writer in writers {
             writer.join().unwrap();
         }
-        assert_eq!(*notes.lock().unwrap(), 0, "a note of an ended snapshot");
-        assert!(!occupied.has(0));
+        assert!(!store.kept.has_notes(snapshot), "a note of an ended snapshot");
+        assert_eq!((store.kept.bytes(), store.kept.outside()), (0, 0));
+        assert!(!store.kept.occupied.has(KeptRows::shard_of(NAMES[0])));
     });
 }
