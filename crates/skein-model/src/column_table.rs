@@ -34,12 +34,14 @@ pub struct TableSize {
 
 impl TableSize {
     /// Returns the numbers of a table with these columns.
+    #[inline]
     pub fn of(columns: &[Column<'_>]) -> Self {
         columns.iter().fold(Self::default(), |size, column| size.with(*column))
     }
 
     /// Returns the numbers of a table that has one column more.
     #[must_use]
+    #[inline]
     pub fn with(self, (name, value): Column<'_>) -> Self {
         Self { count: self.count + 1, names: self.names + name.len(), values: self.values + value.len() }
     }
@@ -51,6 +53,7 @@ impl TableSize {
 
     /// Returns the width of the table's numbers. A table that is too long for the widest ones is
     /// excluded by the limits of values and records.
+    #[inline]
     fn width(self) -> usize {
         match self.count.max(self.names).max(self.values) {
             0..0x100 => 1,
@@ -60,11 +63,13 @@ impl TableSize {
     }
 
     /// Returns the bytes before the names.
+    #[inline]
     fn heads(self) -> usize {
         heads(self.width(), self.count)
     }
 
     /// Returns the bytes of the table.
+    #[inline]
     pub fn bytes(self) -> usize {
         self.heads() + self.names + self.values
     }
@@ -137,6 +142,7 @@ impl<'a> ColumnTable<'a> {
     }
 
     /// Returns the bytes of names and values.
+    #[inline]
     pub fn content_len(self) -> usize {
         self.bytes.len() - self.heads()
     }
@@ -181,6 +187,7 @@ impl<'a> ColumnTable<'a> {
     ///
     /// # Errors
     /// There is no such column: the position at which it would be inserted.
+    #[inline]
     pub fn find(self, name: &[u8]) -> Result<usize, usize> {
         let (mut low, mut high) = (0, self.count);
         while low < high {
@@ -195,42 +202,46 @@ impl<'a> ColumnTable<'a> {
     }
 
     /// Returns all columns, in the order of their names.
+    #[inline]
     pub fn columns(self) -> impl Iterator<Item = Column<'a>> {
-        (0..self.count).map(move |i| self.column(i))
+        let names = &self.bytes[self.heads()..];
+        let values = &names[self.ends(self.count - 1).0..];
+        let mut starts = (0, 0);
+        (0..self.count).map(move |i| {
+            let ends = self.ends(i);
+            let column = (&names[starts.0..ends.0], &values[starts.1..ends.1]);
+            starts = ends;
+            column
+        })
     }
 }
 
 /// Writes a table of `columns` (strictly ascending by name) to `out`, which has exactly its size.
 pub fn write(columns: &[Column<'_>], out: &mut [u8]) {
     let size = TableSize::of(columns);
-    let (heads, content) = out.split_at_mut(size.heads());
-    let (names, values) = content.split_at_mut(size.names);
     match size.width() {
-        1 => write_heads::<1>(columns, heads),
-        2 => write_heads::<2>(columns, heads),
-        _ => write_heads::<4>(columns, heads),
-    }
-    let (mut name_end, mut value_end) = (0, 0);
-    for (name, value) in columns {
-        names[name_end..name_end + name.len()].copy_from_slice(name);
-        values[value_end..value_end + value.len()].copy_from_slice(value);
-        (name_end, value_end) = (name_end + name.len(), value_end + value.len());
+        1 => write_in_width::<1>(columns, size, out),
+        2 => write_in_width::<2>(columns, size, out),
+        _ => write_in_width::<4>(columns, size, out),
     }
 }
 
-/// Writes the bytes before the names, with numbers of `W` bytes.
-fn write_heads<const W: usize>(columns: &[Column<'_>], out: &mut [u8]) {
-    let (width, numbers) = out.split_at_mut(WIDTH);
-    width[0] = W as u8;
-    let (numbers, _) = numbers.as_chunks_mut::<W>();
+/// Writes a table with numbers of `W` bytes.
+fn write_in_width<const W: usize>(columns: &[Column<'_>], size: TableSize, out: &mut [u8]) {
     let narrow = |number: usize| std::array::from_fn(|i| number.to_le_bytes()[i]);
-    let (count, ends) = numbers.split_at_mut(1);
+    let (heads, content) = out.split_at_mut(size.heads());
+    let (names, values) = content.split_at_mut(size.names);
+    let (width, numbers) = heads.split_at_mut(WIDTH);
+    let (count, ends) = numbers.as_chunks_mut::<W>().0.split_at_mut(1);
+    width[0] = W as u8;
     count[0] = narrow(columns.len());
     let (mut name_end, mut value_end) = (0, 0);
     for ((name, value), end) in columns.iter().zip(ends.chunks_exact_mut(2)) {
+        let (name_start, value_start) = (name_end, value_end);
         (name_end, value_end) = (name_end + name.len(), value_end + value.len());
-        end[0] = narrow(name_end);
-        end[1] = narrow(value_end);
+        names[name_start..name_end].copy_from_slice(name);
+        values[value_start..value_end].copy_from_slice(value);
+        (end[0], end[1]) = (narrow(name_end), narrow(value_end));
     }
 }
 

@@ -65,6 +65,7 @@ impl ColumnBlock {
         unsafe { self.0.as_ref() }
     }
 
+    #[inline]
     pub(super) fn table(&self) -> ColumnTable<'_> {
         let len = self.head().len as usize;
         // SAFETY: `len` bytes follow the head, initialized and immutable (invariant 1).

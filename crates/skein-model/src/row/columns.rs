@@ -32,6 +32,7 @@ impl<'g> RowRef<'g> {
     }
 
     /// Returns the number of tables of columns; 0 if the row has a value.
+    #[inline]
     pub fn table_count(self) -> usize {
         match self.kind() {
             RowKind::Table => 1,
@@ -41,6 +42,7 @@ impl<'g> RowRef<'g> {
     }
 
     /// Returns table `i`. All tables together hold the columns in the order of their names.
+    #[inline]
     pub fn table(self, i: usize) -> ColumnTable<'g> {
         match self.kind() {
             RowKind::Table => ColumnTable::trusted(self.body()),
@@ -67,6 +69,7 @@ impl<'g> RowRef<'g> {
     }
 
     /// Returns the number of columns in the row itself.
+    #[inline]
     pub fn column_count(self) -> usize {
         match self.kind() {
             RowKind::Table => ColumnTable::trusted(self.body()).count(),

@@ -11,6 +11,7 @@ pub const NODE_SHARE: usize = 48;
 impl RowRef<'_> {
     /// Returns the bytes of the contents: of the value, of all columns and their names, or of the
     /// members in the row.
+    #[inline]
     pub fn content_len(self) -> usize {
         match self.kind() {
             RowKind::Value => self.len(),
