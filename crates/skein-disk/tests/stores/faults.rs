@@ -232,14 +232,14 @@ fn foreign_folders_are_refused_unchanged() {
     let newer = |storage: &SimStorage| {
         let file = storage.open(Path::new(FILE), true).unwrap();
         for header in [0, PAGE as u64] {
-            let (mut page, format) = ([0; PAGE], 10u32.to_le_bytes());
+            let (mut page, format) = ([0; PAGE], 11u32.to_le_bytes());
             assert_eq!(file.read_at(&mut page, header).unwrap(), PAGE);
             let checksum = crc32c::crc32c_append(crc32c::crc32c(&format), &page[16..]).to_le_bytes();
             file.write_at(&[format, checksum].concat(), header + 8).unwrap();
         }
         file.sync_data().unwrap();
     };
-    refused(&newer, TrieShape::Linked, "has format version 10, and this program reads version 9 alone");
+    refused(&newer, TrieShape::Linked, "has format version 11, and this program reads version 10 alone");
     for shape in [TrieShape::Hash { n: 16 }, TrieShape::Classical { n: 16 }, TrieShape::FixedLinked { k: 12 }]
     {
         let error = refused(&|_| (), shape, "is a linked trie, but was opened as");

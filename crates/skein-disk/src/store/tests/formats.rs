@@ -13,7 +13,7 @@ use crate::page_file::{FORMAT_VERSION, forge_format};
 use crate::store::{FILE, inspect};
 use crate::{DiskError, Values};
 
-/// Files of other versions are refused by this error, and are not touched. The numbers from 3 to 8
+/// Files of other versions are refused by this error, and are not touched. The numbers from 3 to 9
 /// were those of builds before the first release.
 #[test]
 fn other_versions_are_refused_and_not_touched() {
@@ -30,7 +30,7 @@ fn other_versions_are_refused_and_not_touched() {
             let seen = inspect(FOLDER, &storage).unwrap_err();
             for error in [opened, seen] {
                 let text = error.to_string();
-                let says = format!("has format version {other}, and this program reads version 9 alone");
+                let says = format!("has format version {other}, and this program reads version {FORMAT_VERSION} alone");
                 assert!(text.contains(&says), "{text}");
                 let DiskError::UnknownFormat { found, known, .. } = error else { panic!("{text}") };
                 assert_eq!((found, known), (other, FORMAT_VERSION));
