@@ -31,7 +31,8 @@ const UP: &[(&str, &str, &str)] = &[
     ("clients", "notice", "a client has subscriptions"),
 ];
 
-/// Returns the files with an arrow that points up, and the reasons in [`UP`] that no file needs.
+/// Returns the files with an arrow that points up, and the reasons for such arrows that no file
+/// needs.
 pub fn upward_arrows(tree: &SourceTree) -> Vec<String> {
     let mut found = Vec::new();
     let mut needed = BTreeSet::new();
@@ -47,7 +48,7 @@ pub fn upward_arrows(tree: &SourceTree) -> Vec<String> {
                 match UP.iter().find(|(from, to, _)| (*from, *to) == (room, above)) {
                     Some(reason) => _ = needed.insert(reason),
                     None => {
-                        found.push(format!("{path}: `{room}` uses `{above}`, which the head lists above it"))
+                        found.push(format!("{path}: `{room}` uses `{above}`, which the head lists above it"));
                     }
                 }
             }

@@ -30,7 +30,9 @@ fn other_versions_are_refused_and_not_touched() {
             let seen = inspect(FOLDER, &storage).unwrap_err();
             for error in [opened, seen] {
                 let text = error.to_string();
-                let says = format!("has format version {other}, and this program reads version {FORMAT_VERSION} alone");
+                let says = format!(
+                    "has format version {other}, and this program reads version {FORMAT_VERSION} alone"
+                );
                 assert!(text.contains(&says), "{text}");
                 let DiskError::UnknownFormat { found, known, .. } = error else { panic!("{text}") };
                 assert_eq!((found, known), (other, FORMAT_VERSION));
