@@ -14,7 +14,7 @@ use std::sync::LazyLock;
 
 use super::categories::{Categories, Category};
 use crate::command_table::{COMMANDS, Command, OF_REPLICAS, find, subcommands};
-use crate::resp::RequestArgs;
+use crate::resp::Args;
 
 /// A command or a subcommand, as rules name it.
 #[derive(Debug)]
@@ -126,7 +126,7 @@ impl CommandTarget {
     }
 
     /// Returns the target of a request for the command at this index of the table.
-    pub(crate) fn of(command: usize, args: &RequestArgs<'_>) -> Self {
+    pub(crate) fn of(command: usize, args: &Args) -> Self {
         let known = COMMANDS[command].subcommands;
         let named = !known.is_empty() && args.len() > 1;
         Self { command, subcommand: if named { subcommands::place(known, args.get(1)) } else { None } }

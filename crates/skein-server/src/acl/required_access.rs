@@ -8,7 +8,7 @@ use skein_syntax::KeyRange;
 use super::patterns::KeyAccess;
 use crate::command_table::request_keys::keys_of;
 use crate::command_table::{COMMANDS, Command, Flag, KeyReach, has_word};
-use crate::resp::RequestArgs;
+use crate::resp::Args;
 
 /// The keys that a request accesses.
 #[derive(Debug, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub(super) enum AccessedKeys<'a> {
 
 /// Returns the keys that a request for the command at this index of the table accesses. A request
 /// with wrong key arguments accesses no key: its command will reject it.
-pub(super) fn accessed_keys<'a>(command: usize, args: &RequestArgs<'a>) -> AccessedKeys<'a> {
+pub(super) fn accessed_keys<'a>(command: usize, args: &Args<'a>) -> AccessedKeys<'a> {
     let command = &COMMANDS[command];
     let access = if command.has(Flag::Write) { KeyAccess::WRITE } else { KeyAccess::READ };
     let (range, named) = match command.reach {
@@ -33,7 +33,7 @@ pub(super) fn accessed_keys<'a>(command: usize, args: &RequestArgs<'a>) -> Acces
     range.map_or(AccessedKeys::Keys(Vec::new()), |range| AccessedKeys::Range(range, named, access))
 }
 
-fn named_keys<'a>(command: &Command, args: &RequestArgs<'a>) -> Option<Vec<(&'a [u8], KeyAccess)>> {
+fn named_keys<'a>(command: &Command, args: &Args<'a>) -> Option<Vec<(&'a [u8], KeyAccess)>> {
     // A subcommand that has no key.
     if usize::try_from(command.keys.0).is_ok_and(|first| first >= args.len()) {
         return None;

@@ -11,7 +11,7 @@ use super::required_access::{AccessedKeys, accessed_keys};
 use super::rules::{AclRuleError, CommandRule};
 use crate::command_table::{ChannelArgs, Flag};
 use crate::redis::glob::Glob;
-use crate::resp::RequestArgs;
+use crate::resp::Args;
 
 /// The reason why a request is denied. A greater one is more specific: if one selector denies the
 /// command and another denies only the key, the key is reported.
@@ -171,7 +171,7 @@ impl AclSelector {
     ///
     /// # Errors
     /// The reason if it may not.
-    pub(super) fn check(&self, target: CommandTarget, args: &RequestArgs<'_>) -> Result<(), Denial> {
+    pub(super) fn check(&self, target: CommandTarget, args: &Args) -> Result<(), Denial> {
         if !target.row().has(Flag::NoAuth) && !self.commands.allow(target, args) {
             return Err(Denial::Command(target.name()));
         }
@@ -197,7 +197,7 @@ impl AclSelector {
     }
 
     /// Checks the channels of a request.
-    fn check_channels(&self, target: CommandTarget, args: &RequestArgs<'_>) -> Result<(), Denial> {
+    fn check_channels(&self, target: CommandTarget, args: &Args) -> Result<(), Denial> {
         if self.all_channels {
             return Ok(());
         }
@@ -308,7 +308,7 @@ impl AllowedCommands {
         true
     }
 
-    fn allow(&self, target: CommandTarget, args: &RequestArgs<'_>) -> bool {
+    fn allow(&self, target: CommandTarget, args: &Args) -> bool {
         let named = |(command, arg): &(usize, Vec<u8>)| {
             *command == target.command && args.len() > 1 && args.get(1).eq_ignore_ascii_case(arg)
         };

@@ -5,7 +5,7 @@ use super::password::PasswordHash;
 use super::patterns::{AllKeys, KeyAccess};
 use super::rules::AclRuleError;
 use super::selector::{AclSelector, DefaultChannels, Denial};
-use crate::resp::RequestArgs;
+use crate::resp::Args;
 
 /// The user of a connection before it logs in as another one.
 pub(crate) const DEFAULT: &[u8] = b"default";
@@ -79,7 +79,7 @@ impl AclUser {
     ///
     /// # Errors
     /// The most specific reason of all selectors.
-    pub(crate) fn check(&self, command: usize, args: &RequestArgs<'_>) -> Result<(), Denial> {
+    pub(crate) fn check(&self, command: usize, args: &Args) -> Result<(), Denial> {
         let target = CommandTarget::of(command, args);
         let mut denied = match self.root.check(target, args) {
             Ok(()) => return Ok(()),
@@ -95,7 +95,7 @@ impl AclUser {
     }
 
     /// Returns whether one selector allows a request, and to read every key besides.
-    pub(crate) fn may_read_all_keys_in(&self, command: usize, args: &RequestArgs<'_>) -> bool {
+    pub(crate) fn may_read_all_keys_in(&self, command: usize, args: &Args) -> bool {
         let target = CommandTarget::of(command, args);
         std::iter::once(&self.root)
             .chain(&self.selectors)

@@ -15,7 +15,7 @@ use crate::command_table::{Command, ResolvedTag};
 use crate::notice::channels::ChannelKind;
 use crate::observe::worker_counters::Lookups;
 use crate::request::databases::Databases;
-use crate::resp::{Protocol, RequestArgs, RequestQueue};
+use crate::resp::{Args, Protocol, RequestQueue};
 use skein_data::StoredKeyspace;
 use snapshot::ClientSnapshot;
 pub(crate) use snapshot::HeldSnapshot;
@@ -133,7 +133,7 @@ pub(crate) struct Multi {
 
 impl Multi {
     /// Returns the queued requests with their commands.
-    pub(crate) fn requests(&self) -> impl Iterator<Item = (&'static Command, RequestArgs<'_>)> {
+    pub(crate) fn requests(&self) -> impl Iterator<Item = (&'static Command, Args<'_>)> {
         // Only requests of commands are queued.
         self.queue.iter().filter_map(|(tag, args)| Some((ResolvedTag::of(tag).command()?, args)))
     }
@@ -287,13 +287,13 @@ impl ClientState {
 
     /// Returns whether the client may run this request for the command at this index of the table.
     #[inline]
-    pub(crate) fn may<'a>(&self, command: u16, args: impl FnOnce() -> RequestArgs<'a>) -> bool {
+    pub(crate) fn may<'a>(&self, command: u16, args: impl FnOnce() -> Args<'a>) -> bool {
         !self.rights.restricted || self.check(command, &args()).is_ok()
     }
 
     /// Does the same, and returns the reason for a denial.
     #[inline]
-    pub(crate) fn check(&self, command: u16, args: &RequestArgs<'_>) -> Result<(), Denial> {
+    pub(crate) fn check(&self, command: u16, args: &Args) -> Result<(), Denial> {
         if self.rights.restricted { self.rights.user.check(command.into(), args) } else { Ok(()) }
     }
 
@@ -340,7 +340,7 @@ impl ClientState {
 
     /// Returns whether the client may run a request that reads keys which it does not name. The
     /// rights that allow the request must allow to read every key.
-    pub(crate) fn may_read_all_keys_in(&self, command: usize, args: &RequestArgs<'_>) -> bool {
+    pub(crate) fn may_read_all_keys_in(&self, command: usize, args: &Args) -> bool {
         !self.rights.restricted || self.rights.user.may_read_all_keys_in(command, args)
     }
 

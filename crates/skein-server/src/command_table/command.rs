@@ -24,7 +24,7 @@ use crate::commands::while_loading::LoadingHandler;
 use crate::commands::{Handler, Plan};
 use crate::notice::key_events::{EventRule, StreamPart};
 use crate::observe::slowlog::SecretArgs;
-use crate::resp::RequestArgs;
+use crate::resp::Args;
 
 /// The arguments that are channels, which need a right.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,7 +38,7 @@ pub(crate) enum ChannelArgs {
 }
 
 /// Returns the argument of a request that names another database.
-pub(crate) type DatabaseFinder = for<'a> fn(&RequestArgs<'a>) -> Option<&'a [u8]>;
+pub(crate) type DatabaseFinder = for<'a> fn(&Args<'a>) -> Option<&'a [u8]>;
 
 /// All facts about a command.
 #[derive(Clone, Copy)]
@@ -66,7 +66,7 @@ pub(crate) struct Command {
     pub key_finder: Option<KeyFinder>,
     /// Returns the flags of the keys if they depend on the request: the first specification has
     /// `variable_flags` then.
-    pub key_flags: Option<fn(&RequestArgs<'_>) -> &'static str>,
+    pub key_flags: Option<fn(&Args<'_>) -> &'static str>,
     pub lookup: KeyLookup,
     pub reach: KeyReach,
     pub channels: ChannelArgs,
@@ -74,9 +74,9 @@ pub(crate) struct Command {
     pub other_database: Option<DatabaseFinder>,
     pub event: EventRule,
     /// Returns the part of a stream that it may change besides the state of its key.
-    pub stream_part: Option<for<'a> fn(&RequestArgs<'a>) -> Option<StreamPart<'a>>>,
+    pub stream_part: Option<for<'a> fn(&Args<'a>) -> Option<StreamPart<'a>>>,
     /// Returns the arguments that no log and no monitor shows.
-    pub secrets: Option<fn(&RequestArgs<'_>) -> SecretArgs>,
+    pub secrets: Option<fn(&Args) -> SecretArgs>,
     /// Replies while the data is still loading. With `None` the command replies LOADING then.
     pub while_loading: Option<LoadingHandler>,
     /// Replies while a script keeps the server busy. With `None` the command replies BUSY then.
@@ -200,7 +200,7 @@ impl Command {
         Self { key_finder: Some(finder), ..self }
     }
 
-    pub(crate) const fn key_flags_by(self, flags: fn(&RequestArgs<'_>) -> &'static str) -> Self {
+    pub(crate) const fn key_flags_by(self, flags: fn(&Args) -> &'static str) -> Self {
         Self { key_flags: Some(flags), ..self }
     }
 
@@ -224,14 +224,11 @@ impl Command {
         Self { event, ..self }
     }
 
-    pub(crate) const fn changes_stream(
-        self,
-        part: for<'a> fn(&RequestArgs<'a>) -> Option<StreamPart<'a>>,
-    ) -> Self {
+    pub(crate) const fn changes_stream(self, part: for<'a> fn(&Args<'a>) -> Option<StreamPart<'a>>) -> Self {
         Self { stream_part: Some(part), ..self }
     }
 
-    pub(crate) const fn hides(self, secrets: fn(&RequestArgs<'_>) -> SecretArgs) -> Self {
+    pub(crate) const fn hides(self, secrets: fn(&Args) -> SecretArgs) -> Self {
         Self { secrets: Some(secrets), ..self }
     }
 
@@ -298,7 +295,7 @@ impl Command {
     }
 
     /// Returns the subcommand of a request, if the command has subcommands and it names one.
-    pub(crate) fn subcommand_of(&self, args: &RequestArgs<'_>) -> Option<&'static Subcommand> {
+    pub(crate) fn subcommand_of(&self, args: &Args<'_>) -> Option<&'static Subcommand> {
         if self.subcommands.is_empty() || args.len() < 2 {
             return None;
         }
@@ -306,18 +303,18 @@ impl Command {
     }
 
     /// Returns the flags of a request: those of its subcommand, if it names one.
-    pub(crate) fn flags_of(&self, args: &RequestArgs<'_>) -> CommandFlags {
+    pub(crate) fn flags_of(&self, args: &Args) -> CommandFlags {
         self.subcommand_of(args).map_or(self.flags, |subcommand| subcommand.flags)
     }
 
     /// Returns whether a request may write a key, or change the functions, which belong to no key.
-    pub(crate) fn may_write_by(&self, args: &RequestArgs<'_>) -> bool {
+    pub(crate) fn may_write_by(&self, args: &Args) -> bool {
         self.may_write || self.flags_of(args).has(Flag::Write)
     }
 
     /// Returns the uses of the first key of a request and of its other keys, as the flags of key
     /// specifications; `None` if the command has no keys.
-    pub(crate) fn key_uses(&self, args: &RequestArgs<'_>) -> Option<[&'static str; 2]> {
+    pub(crate) fn key_uses(&self, args: &Args<'_>) -> Option<[&'static str; 2]> {
         let specs = self.key_specs.as_slice();
         let first = self.key_flags.map(|flags| flags(args));
         Some([first.unwrap_or(specs.first()?.flags), first.unwrap_or(specs.last()?.flags)])

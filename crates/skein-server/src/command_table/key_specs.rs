@@ -18,7 +18,7 @@ use skein_syntax::number::parse_i64;
 
 use super::is;
 use super::words::has_word;
-use crate::resp::RequestArgs;
+use crate::resp::Args;
 
 /// Where the search for keys begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -165,7 +165,7 @@ impl KeySpecs {
 
 impl KeySpec {
     /// Returns the positions of the keys, or `None` if they cannot be found so.
-    pub(crate) fn positions(&self, request: &RequestArgs<'_>) -> Option<Vec<usize>> {
+    pub(crate) fn positions(&self, request: &Args) -> Option<Vec<usize>> {
         let len = i64::try_from(request.len()).ok()?;
         let begin = match self.begin {
             KeyBegin::Index(index) => i64::from(index),
@@ -216,13 +216,13 @@ impl KeySpec {
     }
 }
 
-fn argument<'a>(at: i64, request: &RequestArgs<'a>) -> Option<&'a [u8]> {
+fn argument<'a>(at: i64, request: &Args<'a>) -> Option<&'a [u8]> {
     let at = usize::try_from(at).ok().filter(|at| *at < request.len())?;
     Some(request.get(at))
 }
 
 /// Returns the position after a word.
-fn after_keyword(word: &str, from: i32, request: &RequestArgs<'_>) -> Option<usize> {
+fn after_keyword(word: &str, from: i32, request: &Args) -> Option<usize> {
     let (len, at) = (request.len(), from.unsigned_abs() as usize);
     let found = if from >= 0 {
         (at..len).find(|at| is(request.get(*at), word))

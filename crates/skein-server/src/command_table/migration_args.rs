@@ -8,7 +8,7 @@
 use std::ops::Range;
 
 use super::is;
-use crate::resp::RequestArgs;
+use crate::resp::Args;
 use skein_data::name_within;
 
 /// The argument that is the key, unless KEYS follows.
@@ -28,7 +28,7 @@ pub(crate) struct MigrationArgs {
 
 impl MigrationArgs {
     /// Searches a request. As in Redis, unknown options are skipped.
-    pub(crate) fn of(args: &RequestArgs<'_>) -> Self {
+    pub(crate) fn of(args: &Args) -> Self {
         let (mut secrets, mut at) = (0..0, OPTIONS);
         while at < args.len() {
             let word = args.get(at);
@@ -48,7 +48,7 @@ impl MigrationArgs {
 }
 
 /// Returns the keys behind the word KEYS, which ends at `first`.
-fn keys_from(first: usize, args: &RequestArgs<'_>) -> Range<usize> {
+fn keys_from(first: usize, args: &Args) -> Range<usize> {
     if !name_within(args.get(KEY)).is_empty() {
         return 0..0;
     }

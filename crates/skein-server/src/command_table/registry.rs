@@ -12,7 +12,7 @@ use crate::commands::{
     Plan, channels, connection, expiry, geo, hashes, hyperloglog, keys, lists, scripts, server, sets, skein,
     sorted_sets, standalone, streams, strings, transactions,
 };
-use crate::resp::RequestArgs;
+use crate::resp::Args;
 use skein_data::is_reserved;
 
 /// The families. Strings are first, because their first two commands are the most frequent.
@@ -144,7 +144,7 @@ impl ResolvedTag {
 
 /// Returns the tag of a request: the index of its command in the table, or a mark of its fault.
 #[inline]
-pub(crate) fn resolve(args: &RequestArgs<'_>) -> u16 {
+pub(crate) fn resolve(args: &Args) -> u16 {
     match find(args.get(0)) {
         Some(index) if takes(COMMANDS[index].arity, args.len()) => {
             // The first test is of one byte of each argument, in almost all cases.
@@ -159,7 +159,7 @@ pub(crate) fn resolve(args: &RequestArgs<'_>) -> u16 {
 }
 
 #[cold]
-fn names_reserved_key(command: &Command, args: &RequestArgs<'_>) -> bool {
+fn names_reserved_key(command: &Command, args: &Args) -> bool {
     command.searches_keys()
         || request_keys::keys_of(command, args).is_some_and(|keys| keys.all().into_iter().any(is_reserved))
 }

@@ -14,7 +14,7 @@ use skein_syntax::number::parse_i64;
 
 use super::migration_args::MigrationArgs;
 use super::{Command, is};
-use crate::resp::RequestArgs;
+use crate::resp::Args;
 
 /// The keys of a request.
 pub(crate) struct RequestKeys<'a> {
@@ -43,7 +43,7 @@ struct KeyPlaces {
 
 /// Returns the keys of a request. Returns `None` if the count of keys is not a number or exceeds
 /// the number of arguments, or if a request of MIGRATE has a key and a list of keys.
-pub(crate) fn keys_of<'a>(command: &Command, request: &RequestArgs<'a>) -> Option<RequestKeys<'a>> {
+pub(crate) fn keys_of<'a>(command: &Command, request: &Args<'a>) -> Option<RequestKeys<'a>> {
     let KeyPlaces { placed, counted, plain } = find_places(command, request)?;
     Some(RequestKeys {
         placed: placed.into_iter().map(|at| request.get(at)).collect(),
@@ -53,13 +53,13 @@ pub(crate) fn keys_of<'a>(command: &Command, request: &RequestArgs<'a>) -> Optio
 }
 
 /// Returns the arguments that are keys, in no particular order; `None` as [`keys_of`].
-pub(crate) fn key_places(command: &Command, request: &RequestArgs<'_>) -> Option<Vec<usize>> {
+pub(crate) fn key_places(command: &Command, request: &Args) -> Option<Vec<usize>> {
     let KeyPlaces { mut placed, counted, .. } = find_places(command, request)?;
     placed.extend(counted);
     Some(placed)
 }
 
-fn find_places(command: &Command, request: &RequestArgs<'_>) -> Option<KeyPlaces> {
+fn find_places(command: &Command, request: &Args) -> Option<KeyPlaces> {
     let mut placed = at_places(command.keys, request);
     if let Some(find) = command.key_finder {
         if !find(request, &mut placed) {
@@ -80,40 +80,40 @@ fn find_places(command: &Command, request: &RequestArgs<'_>) -> Option<KeyPlaces
 
 /// Adds the keys that no specification can find to those at fixed positions, or replaces these.
 /// Returns `false` if the keys of the request are wrong.
-pub(crate) type KeyFinder = fn(&RequestArgs<'_>, &mut Vec<usize>) -> bool;
+pub(crate) type KeyFinder = fn(&Args, &mut Vec<usize>) -> bool;
 
 /// Adds the key that a request of SORT stores to.
-pub(crate) fn sort_target(request: &RequestArgs<'_>, placed: &mut Vec<usize>) -> bool {
+pub(crate) fn sort_target(request: &Args, placed: &mut Vec<usize>) -> bool {
     placed.extend(stored_key(request));
     true
 }
 
 /// Adds the keys that a request of GEORADIUS stores to.
-pub(crate) fn radius_targets(request: &RequestArgs<'_>, placed: &mut Vec<usize>) -> bool {
+pub(crate) fn radius_targets(request: &Args, placed: &mut Vec<usize>) -> bool {
     placed.extend(stored_keys(request, 6));
     true
 }
 
 /// Adds the keys that a request of GEORADIUSBYMEMBER stores to.
-pub(crate) fn radius_member_targets(request: &RequestArgs<'_>, placed: &mut Vec<usize>) -> bool {
+pub(crate) fn radius_member_targets(request: &Args, placed: &mut Vec<usize>) -> bool {
     placed.extend(stored_keys(request, 5));
     true
 }
 
 /// Finds the keys of MIGRATE.
-pub(crate) fn migrated_keys(request: &RequestArgs<'_>, placed: &mut Vec<usize>) -> bool {
+pub(crate) fn migrated_keys(request: &Args, placed: &mut Vec<usize>) -> bool {
     *placed = MigrationArgs::of(request).keys.collect();
     !placed.is_empty()
 }
 
 /// Adds the key of MOVE in the other database, which `stored_request` has added to the request.
-pub(crate) fn moved_key(request: &RequestArgs<'_>, placed: &mut Vec<usize>) -> bool {
+pub(crate) fn moved_key(request: &Args, placed: &mut Vec<usize>) -> bool {
     placed.extend((request.len() == 4).then_some(3));
     true
 }
 
 /// Returns the key that a request of SORT stores to.
-fn stored_key(args: &RequestArgs<'_>) -> Option<usize> {
+fn stored_key(args: &Args) -> Option<usize> {
     let (mut found, mut at) = (None, 2);
     while at < args.len() {
         let word = args.get(at);
@@ -132,7 +132,7 @@ fn stored_key(args: &RequestArgs<'_>) -> Option<usize> {
 }
 
 /// Returns the keys that specifications search, such as the streams of XREAD.
-fn searched(command: &Command, request: &RequestArgs<'_>) -> Vec<usize> {
+fn searched(command: &Command, request: &Args) -> Vec<usize> {
     let specs = command.key_specs.as_slice().iter().filter(|spec| spec.is_searched());
     specs.filter_map(|spec| spec.positions(request)).flatten().collect()
 }
@@ -140,7 +140,7 @@ fn searched(command: &Command, request: &RequestArgs<'_>) -> Vec<usize> {
 /// Returns the keys after STORE and after STOREDIST, from this argument on. GEORADIUS stores to the
 /// later one. Of several after the same word, this returns the last one, which may be stored to;
 /// Redis returns the first one.
-fn stored_keys(args: &RequestArgs<'_>, first: usize) -> impl Iterator<Item = usize> + use<> {
+fn stored_keys(args: &Args<'_>, first: usize) -> impl Iterator<Item = usize> + use<> {
     let (mut found, mut at) = ([None; 2], first);
     while at < args.len() {
         let known = ["STORE", "STOREDIST"].iter().position(|known| is(args.get(at), known));
@@ -153,7 +153,7 @@ fn stored_keys(args: &RequestArgs<'_>, first: usize) -> impl Iterator<Item = usi
     found.into_iter().flatten()
 }
 
-fn at_places((first, last, step): (i32, i32, i32), request: &RequestArgs<'_>) -> Vec<usize> {
+fn at_places((first, last, step): (i32, i32, i32), request: &Args) -> Vec<usize> {
     let count = request.len();
     // A subcommand without a key, such as MEMORY DOCTOR, ends before the first one.
     if first == 0 || first.unsigned_abs() as usize >= count {

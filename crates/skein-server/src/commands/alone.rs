@@ -3,17 +3,17 @@
 
 use super::command_error::NOT_IN_MULTI;
 use super::task::{SlicedTask, TaskProgress, TaskSlice};
-use super::{AfterCommand, Command, CommandContext, CommandError, observed};
-use crate::resp::{ReplyWriter, RequestArgs};
+use super::{AfterCommand, Command, CommandContext, CommandError, Replied, observed};
+use crate::resp::{Args, Reply};
 use crate::shared::stored_request::StoredRequest;
 
 /// Runs one request of a client to its end, with the keys that the store has for its names. Returns
 /// whether the connection must be closed after it.
 pub(crate) fn run_named(
-    context: &mut CommandContext<'_>,
+    context: &mut CommandContext,
     command: &'static Command,
-    names: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
+    names: &Args,
+    reply: &mut Reply,
 ) -> Result<bool, CommandError> {
     let mut stored = StoredRequest::default();
     let args = stored.of(context.client, command, names, context.stable)?;
@@ -23,10 +23,10 @@ pub(crate) fn run_named(
 /// Runs one request to its end. Its keys are those of the store. Returns whether the connection must
 /// be closed after it.
 pub(crate) fn run(
-    context: &mut CommandContext<'_>,
+    context: &mut CommandContext,
     command: &'static Command,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
+    args: &Args,
+    reply: &mut Reply,
 ) -> Result<bool, CommandError> {
     let ran =
         observed::run(context, command, args, |context| command.plan.run_by_itself(context, args, reply));
@@ -44,11 +44,7 @@ pub(crate) fn run(
 }
 
 /// Runs all slices of a task.
-fn finish(
-    context: &mut CommandContext<'_>,
-    mut task: SlicedTask,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
+fn finish(context: &mut CommandContext, mut task: SlicedTask, reply: &mut Reply) -> Replied {
     let start = if task.writes_open_array() { reply.begin_open_array() } else { reply.position() };
     let mut slice = TaskSlice {
         session: &mut context.session,

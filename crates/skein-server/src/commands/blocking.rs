@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use super::command_error::ARGUMENTS_TOO_LONG;
 use super::{AfterCommand, CommandContext, CommandError, CommandResult};
 use crate::redis::long_double::LongDouble;
-use crate::resp::{ArgList, ReplyWriter, RequestArgs};
+use crate::resp::{ArgList, Args, Reply};
 use skein_data::{CollectionKind, EngineKeys, EngineWriter, RowView, Ticket};
 
 const BAD_TIMEOUT: CommandError = CommandError::text("ERR timeout is not a float or out of range");
@@ -40,32 +40,32 @@ pub(crate) struct BlockingQuery {
 pub(crate) type Served = (Result<bool, CommandError>, Ticket);
 
 /// Serves a client from one key; see [`BlockingCommand::serve`].
-pub(crate) type ServeFrom = fn(&mut EngineKeys<'_>, &RequestArgs<'_>, &[u8], &mut ReplyWriter<'_>) -> Served;
+pub(crate) type ServeFrom = fn(&mut EngineKeys, &Args, &[u8], &mut Reply) -> Served;
 
 /// Serves a client from all of its keys, if they can. `None` if none can.
 pub(crate) type AtOnce = fn(
     &BlockingCommand,
-    &mut CommandContext<'_>,
+    &mut CommandContext,
     &BlockingQuery,
-    &RequestArgs<'_>,
-    &mut ReplyWriter<'_>,
+    &Args,
+    &mut Reply,
 ) -> Result<Option<AfterCommand>, CommandError>;
 
 /// How a blocking command is served.
 pub(crate) struct BlockingCommand {
     /// Reads the request.
-    pub query: fn(&RequestArgs<'_>) -> Result<BlockingQuery, CommandError>,
+    pub query: fn(&Args) -> Result<BlockingQuery, CommandError>,
     /// Serves the client when its request runs.
     pub at_once: AtOnce,
     /// The request of a client that begins to wait.
-    pub request: fn(&mut CommandContext<'_>, &RequestArgs<'_>) -> Result<ArgList, CommandError>,
+    pub request: fn(&mut CommandContext, &Args) -> Result<ArgList, CommandError>,
     /// Whether a key with this row can serve the client, or tells it that it waits in vain.
-    pub can_serve: fn(Option<RowView<'_>>, &RequestArgs<'_>, &[u8]) -> bool,
+    pub can_serve: fn(Option<RowView>, &Args, &[u8]) -> bool,
     /// Serves the client from this key and replies. Replies nothing and returns false if the key
     /// cannot serve it.
     pub serve: ServeFrom,
     /// Replies that there is nothing, where a client cannot wait.
-    pub nothing: fn(&mut ReplyWriter<'_>),
+    pub nothing: fn(&mut Reply),
     /// Whether it reads or writes one key alone, so that it may run beside other requests.
     pub is_of_one_key: fn(&BlockingQuery) -> bool,
     /// Whether its client must hear when a key is removed or replaced.
@@ -98,9 +98,9 @@ impl BlockingCommand {
     /// Runs the command where its client cannot wait.
     pub(super) fn run_at_once(
         &self,
-        context: &mut CommandContext<'_>,
-        args: &RequestArgs<'_>,
-        reply: &mut ReplyWriter<'_>,
+        context: &mut CommandContext,
+        args: &Args,
+        reply: &mut Reply,
     ) -> CommandResult {
         let query = (self.query)(args)?;
         if let Some(after) = (self.at_once)(self, context, &query, args, reply)? {
@@ -111,17 +111,17 @@ impl BlockingCommand {
     }
 }
 
-fn is_of_kind(row: Option<RowView<'_>>, kind: CollectionKind) -> bool {
+fn is_of_kind(row: Option<RowView>, kind: CollectionKind) -> bool {
     row.and_then(|row| row.collection_kind()) == Some(kind)
 }
 
 /// Serves a client from its first key that can.
 fn serve_first(
     command: &BlockingCommand,
-    context: &mut CommandContext<'_>,
+    context: &mut CommandContext,
     query: &BlockingQuery,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
+    args: &Args,
+    reply: &mut Reply,
 ) -> Result<Option<AfterCommand>, CommandError> {
     for at in query.keys.clone() {
         let (served, ticket) = (command.serve)(&mut context.session, args, args.get(at), reply);
@@ -137,12 +137,7 @@ fn serve_first(
 }
 
 /// Returns whether a key of the request can serve the client. One that cannot be read can.
-fn can_serve(
-    command: &BlockingCommand,
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    at: usize,
-) -> bool {
+fn can_serve(command: &BlockingCommand, context: &mut CommandContext, args: &Args, at: usize) -> bool {
     let key = args.get(at);
     context.session.get_with(key, |row| row.map_or(true, |row| (command.can_serve)(row, args, key)))
 }
@@ -179,15 +174,15 @@ pub(super) fn parse_timeout(text: &[u8]) -> Result<Option<Duration>, CommandErro
 }
 
 /// Reads keys that a timeout follows.
-fn pop_query(args: &RequestArgs<'_>) -> Result<BlockingQuery, CommandError> {
+fn pop_query(args: &Args) -> Result<BlockingQuery, CommandError> {
     let last = args.len() - 1;
     Ok(BlockingQuery { keys: 1..last, timeout: parse_timeout(args.get(last))?, waits: true })
 }
 
 /// Serves a client by one write.
 pub(super) fn serve(
-    session: &mut EngineKeys<'_>,
-    write: impl FnOnce(&mut EngineWriter<'_, '_>) -> Result<bool, CommandError>,
+    session: &mut EngineKeys,
+    write: impl FnOnce(&mut EngineWriter) -> Result<bool, CommandError>,
 ) -> Served {
     let (served, ticket) = session.write(write);
     (served.map_err(CommandError::from).and_then(|served| served), ticket)

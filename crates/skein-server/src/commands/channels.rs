@@ -5,11 +5,11 @@
 pub(crate) mod table;
 
 use super::subcommands::{help, subcommand};
-use super::{AfterCommand, Command, CommandContext, CommandError, CommandResult, Flag};
+use super::{AfterCommand, Command, CommandContext, CommandError, CommandResult, Flag, Replied};
 use crate::clients::client::{ClientState, ClientSubscriptions};
 use crate::notice::channels::ChannelKind;
 use crate::redis::glob::Glob;
-use crate::resp::{Protocol, ReplyWriter, RequestArgs};
+use crate::resp::{Args, Protocol, Reply};
 use crate::shared::ServerShared;
 
 const HELP: &[&str] = &[
@@ -41,7 +41,7 @@ pub(crate) fn check_subscribed(client: &ClientState, command: &Command) -> Resul
 }
 
 /// Writes the reply to one subscription or its end. CLIENT REPLY does not mute it.
-fn confirm(what: &str, name: Option<&[u8]>, count: usize, reply: &mut ReplyWriter<'_>) {
+fn confirm(what: &str, name: Option<&[u8]>, count: usize, reply: &mut Reply) {
     reply.push(3);
     reply.bulk(what.as_bytes());
     reply.bulk_or_null(name);
@@ -49,9 +49,9 @@ fn confirm(what: &str, name: Option<&[u8]>, count: usize, reply: &mut ReplyWrite
 }
 
 fn add(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
+    context: &mut CommandContext,
+    args: &Args,
+    reply: &mut Reply,
     kind: ChannelKind,
     what: &str,
 ) -> CommandResult {
@@ -69,9 +69,9 @@ fn add(
 }
 
 fn remove(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
+    context: &mut CommandContext,
+    args: &Args,
+    reply: &mut Reply,
     kind: ChannelKind,
     what: &str,
 ) -> CommandResult {
@@ -108,12 +108,7 @@ pub(crate) fn remove_all(shared: &ServerShared, client: &mut ClientState) {
     client.show_subscriptions();
 }
 
-fn publish(
-    context: &CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-    kind: ChannelKind,
-) -> CommandResult {
+fn publish(context: &CommandContext, args: &Args, reply: &mut Reply, kind: ChannelKind) -> CommandResult {
     let shared = context.shared;
     let receivers = shared.notices.channels.publish(kind, args.get(1), args.get(2), |worker, delivery| {
         shared.workers.mailboxes[worker].send(|mail| mail.messages.push(delivery));
@@ -123,11 +118,7 @@ fn publish(
 }
 
 /// Runs PUBSUB.
-pub(super) fn pubsub(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> CommandResult {
+pub(super) fn pubsub(context: &mut CommandContext, args: &Args, reply: &mut Reply) -> CommandResult {
     let channels = &context.shared.notices.channels;
     match subcommand(args)? {
         "channels" => write_active(context, args, ChannelKind::Channel, reply)?,
@@ -140,12 +131,7 @@ pub(super) fn pubsub(
     Ok(AfterCommand::Done)
 }
 
-fn write_active(
-    context: &CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    kind: ChannelKind,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
+fn write_active(context: &CommandContext, args: &Args, kind: ChannelKind, reply: &mut Reply) -> Replied {
     let pattern = match args.len() {
         2 => None,
         3 => Some(Glob::new(args.get(2))),
@@ -159,12 +145,7 @@ fn write_active(
     Ok(())
 }
 
-fn write_counts(
-    context: &CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    kind: ChannelKind,
-    reply: &mut ReplyWriter<'_>,
-) {
+fn write_counts(context: &CommandContext, args: &Args, kind: ChannelKind, reply: &mut Reply) {
     reply.array(2 * (args.len() - 2));
     for name in args.from(2) {
         reply.bulk(name);
@@ -173,7 +154,7 @@ fn write_counts(
 }
 
 /// Runs PING, which is a message to a client that can only subscribe.
-pub(super) fn ping_subscribed(args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) -> bool {
+pub(super) fn ping_subscribed(args: &Args, reply: &mut Reply) -> bool {
     let is_message = reply.protocol() == Protocol::Resp2 && args.len() <= 2;
     if is_message {
         reply.array(2);

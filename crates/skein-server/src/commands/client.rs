@@ -14,10 +14,12 @@ use super::command_error::SYNTAX;
 use super::connection::{BAD_NAME, checked_name};
 use super::reply_limit::ReplyLimit;
 use super::subcommands::{help, subcommand};
-use super::{AfterCommand, CommandContext, CommandError, CommandResult, QUOTED_BYTES_MAX, is, quoted};
+use super::{
+    AfterCommand, CommandContext, CommandError, CommandResult, QUOTED_BYTES_MAX, Replied, is, quoted,
+};
 use crate::clients::client::ClientState;
 use crate::clients::client_registry::ClientAttributes;
-use crate::resp::{ReplyWriter, RequestArgs};
+use crate::resp::{Args, Reply};
 use filter::{ClientFilter, ClientKind};
 pub(super) use list::line;
 pub(crate) use tracking::stop_tracking;
@@ -68,8 +70,8 @@ const HELP: &[&str] = &[
 /// Returns false for all other subcommands.
 pub(super) fn own_client(
     client: &mut ClientState,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
+    args: &Args,
+    reply: &mut Reply,
 ) -> Result<bool, CommandError> {
     match subcommand(args)? {
         "id" => reply.count(client.id as usize),
@@ -100,11 +102,7 @@ pub(super) fn own_client(
     Ok(true)
 }
 
-pub(super) fn client(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> CommandResult {
+pub(super) fn client(context: &mut CommandContext, args: &Args, reply: &mut Reply) -> CommandResult {
     if own_client(context.client, args, reply)? {
         return Ok(AfterCommand::Done);
     }
@@ -150,11 +148,7 @@ fn parse_switch(text: &[u8]) -> Result<bool, CommandError> {
     }
 }
 
-fn set_replies(
-    context: &mut CommandContext<'_>,
-    text: &[u8],
-    reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
+fn set_replies(context: &mut CommandContext, text: &[u8], reply: &mut Reply) -> Replied {
     let replies = &mut context.client.replies;
     if is(text, "ON") {
         replies.turn_on();
@@ -169,11 +163,7 @@ fn set_replies(
     Ok(())
 }
 
-fn write_list(
-    context: &CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
+fn write_list(context: &CommandContext, args: &Args, reply: &mut Reply) -> Replied {
     // The records are sorted by number, so a binary search finds each one. A request may name many
     // clients, and the same one many times.
     let mut records = context.shared.clients.registry.all();
@@ -203,11 +193,7 @@ fn write_list(
     Ok(())
 }
 
-fn kill(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> CommandResult {
+fn kill(context: &mut CommandContext, args: &Args, reply: &mut Reply) -> CommandResult {
     let by_address = args.len() == 3;
     let filter = if by_address {
         ClientFilter::of_address(args.get(2))

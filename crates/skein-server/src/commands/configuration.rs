@@ -16,10 +16,10 @@ mod values;
 
 use super::command_error::SYNTAX;
 use super::subcommands::{help, subcommand};
-use super::{AfterCommand, CommandContext, CommandError, is};
+use super::{AfterCommand, CommandContext, CommandError, CommandResult, is};
 use crate::config::{CONFIG_PARAMETERS, Parameter};
 use crate::redis::glob::Glob;
-use crate::resp::{ReplyWriter, RequestArgs};
+use crate::resp::{Args, Reply};
 use crate::shared::ServerShared;
 pub(crate) use clients::check_clients;
 pub(crate) use kept::KeptKind;
@@ -40,11 +40,7 @@ const HELP: &[&str] = &[
     "    Prints this help.",
 ];
 
-pub(super) fn config(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<AfterCommand, CommandError> {
+pub(super) fn config(context: &mut CommandContext, args: &Args, reply: &mut Reply) -> CommandResult {
     match subcommand(args)? {
         "get" => get(context.shared, args, reply),
         "set" => {
@@ -68,7 +64,7 @@ pub(super) fn config(
     Ok(AfterCommand::Done)
 }
 
-fn get(shared: &ServerShared, args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
+fn get(shared: &ServerShared, args: &Args, reply: &mut Reply) {
     // As in Redis, a name without wildcards is returned as the client wrote it, and the first
     // matching pattern names the parameter.
     let mut names: Vec<Option<&[u8]>> = vec![None; CONFIG_PARAMETERS.len()];
@@ -93,7 +89,7 @@ fn get(shared: &ServerShared, args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_
 
 /// Sets all named parameters, or none if one of them is wrong. Any parameter, even a fixed one, can
 /// be set to its current value.
-fn set(shared: &ServerShared, args: &RequestArgs<'_>) -> Result<(), CommandError> {
+fn set(shared: &ServerShared, args: &Args) -> Result<(), CommandError> {
     if !args.len().is_multiple_of(2) {
         return Err(SYNTAX);
     }

@@ -10,22 +10,18 @@ use super::access::denied::remember_login;
 use super::channels::{ping_subscribed, remove_all};
 use super::client::stop_tracking;
 use super::monitor::stop_monitoring;
-use super::{AfterCommand, CommandContext, CommandError, CommandResult, is};
+use super::{AfterCommand, CommandContext, CommandError, CommandResult, Replied, is};
 use crate::acl::{Acl, DEFAULT};
 use crate::clients::client::ClientState;
 use crate::report::info::REDIS_VERSION;
-use crate::resp::{Protocol, ReplyWriter, RequestArgs};
+use crate::resp::{Args, Protocol, Reply};
 use crate::shared::ServerShared;
 use crate::shared::loading::Loading;
 
 pub(super) const BAD_NAME: CommandError =
     CommandError::text("ERR Client names cannot contain spaces, newlines or special characters.");
 
-pub(super) fn ping(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> CommandResult {
+pub(super) fn ping(context: &mut CommandContext, args: &Args, reply: &mut Reply) -> CommandResult {
     if context.client.only_subscribes() && ping_subscribed(args, reply) {
         return Ok(AfterCommand::Done);
     }
@@ -37,12 +33,12 @@ pub(super) fn ping(
     Ok(AfterCommand::Done)
 }
 
-pub(super) fn echo(args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) -> CommandResult {
+pub(super) fn echo(args: &Args, reply: &mut Reply) -> CommandResult {
     reply.bulk(args.get(1));
     Ok(AfterCommand::Done)
 }
 
-pub(super) fn quit(reply: &mut ReplyWriter<'_>) -> CommandResult {
+pub(super) fn quit(reply: &mut Reply) -> CommandResult {
     reply.ok();
     Ok(AfterCommand::Close)
 }
@@ -110,8 +106,8 @@ impl LoginContext<'_> {
 pub(super) fn auth(
     client: &mut ClientState,
     server: &impl LoginServer,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
+    args: &Args,
+    reply: &mut Reply,
 ) -> CommandResult {
     server.with_login(client, |login| match args.len() {
         2 if login.acl.users.default_user().no_password => Err(CommandError::text(
@@ -130,17 +126,13 @@ pub(super) fn auth(
 pub(super) fn hello(
     client: &mut ClientState,
     server: &impl LoginServer,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
+    args: &Args,
+    reply: &mut Reply,
 ) -> CommandResult {
     server.with_login(client, |login| negotiate_hello(login, args, reply)).map(|()| AfterCommand::Done)
 }
 
-fn negotiate_hello(
-    login: &mut LoginContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
+fn negotiate_hello(login: &mut LoginContext<'_>, args: &Args, reply: &mut Reply) -> Replied {
     let mut protocol = login.client.protocol;
     if args.len() > 1 {
         protocol = match parse_i64(args.get(1)) {
@@ -182,7 +174,7 @@ fn negotiate_hello(
 
 /// Writes the fields of Redis. Clients choose commands by the version, so the field has the version
 /// of Redis that this server follows. INFO has the version of SkeinDB.
-fn greet(client: &ClientState, reply: &mut ReplyWriter<'_>) {
+fn greet(client: &ClientState, reply: &mut Reply) {
     reply.map(7);
     for (name, value) in [("server", "redis"), ("version", REDIS_VERSION)] {
         reply.bulk(name.as_bytes());
@@ -216,11 +208,7 @@ pub(super) fn checked_name(name: &[u8], what: &str, fault: CommandError) -> Resu
 
 /// Runs RESET: restores a connection to its initial state, except for the library's name and
 /// version.
-pub(super) fn reset(
-    client: &mut ClientState,
-    server: &impl LoginServer,
-    reply: &mut ReplyWriter<'_>,
-) -> CommandResult {
+pub(super) fn reset(client: &mut ClientState, server: &impl LoginServer, reply: &mut Reply) -> CommandResult {
     server.end_messages(client);
     client.set_protocol(Protocol::default());
     client.replies.reset();

@@ -7,9 +7,9 @@ use skein_data::is_reserved;
 use super::dump::write_whole_payload;
 use super::keys::object::encoding;
 use super::subcommands::{help, unknown_or_wrong};
-use super::{AfterCommand, CommandContext, CommandError, RESERVED_KEY_NAMED, is};
+use super::{AfterCommand, CommandContext, CommandError, CommandResult, RESERVED_KEY_NAMED, Replied, is};
 use crate::report::info::LRU_CLOCK;
-use crate::resp::{Protocol, ReplyWriter, RequestArgs};
+use crate::resp::{Args, Protocol, Reply};
 
 /// The longest sleep.
 const SLEEP_MAX: Duration = Duration::from_secs(60 * 60);
@@ -32,11 +32,7 @@ const HELP: &[&str] = &[
     "    Prints this help.",
 ];
 
-pub(super) fn debug(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<AfterCommand, CommandError> {
+pub(super) fn debug(context: &mut CommandContext, args: &Args, reply: &mut Reply) -> CommandResult {
     if !context.shared.options.debug_command {
         return Err(CommandError::text(
             "ERR DEBUG command not allowed. To allow it, start the server with the option enable-debug-command.",
@@ -71,11 +67,7 @@ pub(super) fn debug(
 const AROUND_CONTENTS: usize = 1 + 2 + 8;
 
 /// Writes the description of a key for DEBUG OBJECT. Values have no address.
-fn describe(
-    context: &mut CommandContext<'_>,
-    name: &[u8],
-    reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
+fn describe(context: &mut CommandContext, name: &[u8], reply: &mut Reply) -> Replied {
     if is_reserved(name) {
         return Err(RESERVED_KEY_NAMED);
     }
@@ -86,7 +78,7 @@ fn describe(
     let idle = context.shared.data.store.idle_time(&key).unwrap_or_default().as_secs();
     let mut payload = Vec::new();
     let most = context.shared.settings.reply_bytes_max.get();
-    let mut writer = ReplyWriter::new(&mut payload, Protocol::Resp2);
+    let mut writer = Reply::new(&mut payload, Protocol::Resp2);
     write_whole_payload(&mut context.session, &key, most, |_, _| {}, &mut writer)?;
     let text = bulk_text(&payload).len().saturating_sub(AROUND_CONTENTS);
     let used = UNIX_EPOCH.elapsed().unwrap_or_default().as_secs().saturating_sub(idle) & LRU_CLOCK;
@@ -103,7 +95,7 @@ fn bulk_text(reply: &[u8]) -> &[u8] {
 }
 
 /// Returns whether the switch in argument 2 is on.
-fn parse_switch(args: &RequestArgs<'_>) -> Result<bool, CommandError> {
+fn parse_switch(args: &Args) -> Result<bool, CommandError> {
     match args.get(2) {
         b"0" => Ok(false),
         b"1" => Ok(true),
@@ -119,7 +111,7 @@ fn parse_switch(args: &RequestArgs<'_>) -> Result<bool, CommandError> {
 const EXAMPLE: f64 = 3.141;
 
 /// Writes the value that Redis has for each type of the protocol.
-fn write_example(kind: &[u8], reply: &mut ReplyWriter<'_>) -> Result<(), CommandError> {
+fn write_example(kind: &[u8], reply: &mut Reply) -> Replied {
     let is_new = reply.protocol() == Protocol::Resp3;
     match kind.to_ascii_lowercase().as_slice() {
         b"string" => reply.bulk(b"Hello World"),

@@ -14,8 +14,8 @@ use skein_syntax::number::parse_i64;
 
 use super::command_error::{NOT_AN_INTEGER, SYNTAX};
 use super::strings::get;
-use super::{AfterCommand, CommandContext, CommandError, is};
-use crate::resp::{ReplyWriter, RequestArgs};
+use super::{AfterCommand, CommandContext, CommandError, CommandResult, Replied, is};
+use crate::resp::{Args, Reply};
 use skein_data::{EngineWriter, RowChange, RowView, RowWriter as _};
 
 /// The unit and origin of a time in an argument.
@@ -104,23 +104,19 @@ impl<'a> ExpiryOption<'a> {
 }
 
 fn set_until(
-    writer: &mut EngineWriter<'_, '_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
+    writer: &mut EngineWriter,
+    args: &Args,
+    reply: &mut Reply,
     command: &str,
     unit: TimeUnit,
-) -> Result<(), CommandError> {
+) -> Replied {
     let expires = time_of(command, unit, args.get(2), writer.now())?;
     writer.put_until(args.get(1), args.get(3), expires)?;
     reply.ok();
     Ok(())
 }
 
-pub(super) fn get_ex(
-    writer: &mut EngineWriter<'_, '_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
+pub(super) fn get_ex(writer: &mut EngineWriter, args: &Args, reply: &mut Reply) -> Replied {
     let mut expiry = ExpiryOption::default();
     let mut rest = args.from(2);
     while let Some(arg) = rest.next() {
@@ -161,7 +157,7 @@ struct ExpireConditions {
 }
 
 impl ExpireConditions {
-    fn parse(args: &RequestArgs<'_>) -> Result<Self, CommandError> {
+    fn parse(args: &Args) -> Result<Self, CommandError> {
         let mut found = Self::default();
         for arg in args.from(3) {
             let known = [
@@ -199,12 +195,12 @@ impl ExpireConditions {
 }
 
 fn expire_in(
-    writer: &mut EngineWriter<'_, '_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
+    writer: &mut EngineWriter,
+    args: &Args,
+    reply: &mut Reply,
     command: &str,
     unit: TimeUnit,
-) -> Result<(), CommandError> {
+) -> Replied {
     let conditions = ExpireConditions::parse(args)?;
     let now = writer.now();
     let number = parse_i64(args.get(2)).ok_or(NOT_AN_INTEGER)?;
@@ -222,11 +218,7 @@ fn expire_in(
     Ok(())
 }
 
-pub(super) fn persist(
-    writer: &mut EngineWriter<'_, '_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
+pub(super) fn persist(writer: &mut EngineWriter, args: &Args, reply: &mut Reply) -> Replied {
     let updated = writer.update(args.get(1), |row, _| {
         let expires = row.and_then(skein_data::RowRef::expires_at).is_some();
         Ok::<_, CommandError>(if expires { RowChange::Expire(None) } else { RowChange::Keep })
@@ -241,7 +233,7 @@ fn seconds(ms: u64) -> u64 {
 }
 
 /// Replies with `show` of the row's expiry time; -2 without a row, -1 without an expiry time.
-fn answer(row: Option<RowView<'_>>, reply: &mut ReplyWriter<'_>, show: impl FnOnce(u64) -> u64) {
+fn answer(row: Option<RowView>, reply: &mut Reply, show: impl FnOnce(u64) -> u64) {
     match row.map(|row| row.expires_at()) {
         None => reply.int(-2),
         Some(None) => reply.int(-1),
@@ -249,12 +241,7 @@ fn answer(row: Option<RowView<'_>>, reply: &mut ReplyWriter<'_>, show: impl FnOn
     }
 }
 
-fn left(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-    show: fn(u64) -> u64,
-) -> Result<AfterCommand, CommandError> {
+fn left(context: &mut CommandContext, args: &Args, reply: &mut Reply, show: fn(u64) -> u64) -> CommandResult {
     let now = context.session.now();
     context.look_up_unused(args.get(1), |row| {
         answer(row?, reply, |at| show(at.saturating_sub(now)));

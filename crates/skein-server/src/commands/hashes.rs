@@ -16,9 +16,9 @@ use std::ops::ControlFlow;
 use skein_syntax::number::parse_i64;
 
 use super::command_error::{INFINITE_SUM, NOT_A_FLOAT, NOT_AN_INTEGER};
-use super::{CommandError, reply_or_error};
+use super::{CommandError, Replied, reply_or_error};
 use crate::redis::long_double::LongDouble;
-use crate::resp::{ReplyWriter, RequestArgs};
+use crate::resp::{Args, Reply};
 use skein_data::{ColumnsReader, EngineWriter, Error, RowError, RowView, RowWriter as _, VALUE_BYTES_MAX};
 
 pub(super) use all::ColumnsReply;
@@ -29,8 +29,8 @@ const COLUMN_OVERHEAD: usize = 16;
 /// Answers from the columns of a row in either form, or from `None` for an absent key. Columns that
 /// were removed since the row was read count as absent. Errors for other kinds.
 fn columns_of<R>(
-    row: Option<RowView<'_>>,
-    answer: impl FnOnce(Option<&ColumnsReader<'_>>) -> Result<R, CommandError>,
+    row: Option<RowView>,
+    answer: impl FnOnce(Option<&ColumnsReader>) -> Result<R, CommandError>,
 ) -> Result<R, CommandError> {
     let Some(row) = row else { return answer(None) };
     row.columns(|columns| answer(Some(columns).filter(|columns| !columns.is_empty())))?
@@ -39,18 +39,18 @@ fn columns_of<R>(
 
 /// Does the same, with a reply.
 fn answer_of<R>(
-    row: Option<RowView<'_>>,
-    reply: &mut ReplyWriter<'_>,
-    answer: impl FnOnce(Option<&ColumnsReader<'_>>, &mut ReplyWriter<'_>) -> Result<R, CommandError>,
+    row: Option<RowView>,
+    reply: &mut Reply,
+    answer: impl FnOnce(Option<&ColumnsReader>, &mut Reply) -> Result<R, CommandError>,
 ) -> Result<R, CommandError> {
     columns_of(row, |columns| answer(columns, reply))
 }
 
 /// Does the same and writes the error.
 fn with_columns(
-    row: Option<RowView<'_>>,
-    reply: &mut ReplyWriter<'_>,
-    answer: impl FnOnce(Option<&ColumnsReader<'_>>, &mut ReplyWriter<'_>),
+    row: Option<RowView>,
+    reply: &mut Reply,
+    answer: impl FnOnce(Option<&ColumnsReader>, &mut Reply),
 ) {
     reply_or_error(reply, |reply| {
         columns_of(row, |columns| {
@@ -60,23 +60,23 @@ fn with_columns(
     });
 }
 
-pub(super) fn hget(row: Option<RowView<'_>>, args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
+pub(super) fn hget(row: Option<RowView>, args: &Args, reply: &mut Reply) {
     with_columns(row, reply, |columns, reply| {
         reply.bulk_or_null(columns.and_then(|columns| columns.get(args.get(2))).as_deref());
     });
 }
 
-pub(super) fn hexists(row: Option<RowView<'_>>, args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
+pub(super) fn hexists(row: Option<RowView>, args: &Args, reply: &mut Reply) {
     with_columns(row, reply, |columns, reply| {
         reply.int(columns.is_some_and(|columns| columns.get(args.get(2)).is_some()).into());
     });
 }
 
-pub(super) fn hlen(row: Option<RowView<'_>>, _: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
+pub(super) fn hlen(row: Option<RowView>, _: &Args, reply: &mut Reply) {
     with_columns(row, reply, |columns, reply| reply.count(columns.map_or(0, ColumnsReader::len)));
 }
 
-pub(super) fn hstrlen(row: Option<RowView<'_>>, args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
+pub(super) fn hstrlen(row: Option<RowView>, args: &Args, reply: &mut Reply) {
     with_columns(row, reply, |columns, reply| {
         reply.count(columns.and_then(|columns| columns.get(args.get(2))).map_or(0, |value| value.len()));
     });
@@ -85,10 +85,10 @@ pub(super) fn hstrlen(row: Option<RowView<'_>>, args: &RequestArgs<'_>, reply: &
 /// Writes something of each column to a reply that began at `start`. If the reply gets too long, an
 /// error replaces it.
 fn write_each(
-    columns: &ColumnsReader<'_>,
-    reply: &mut ReplyWriter<'_>,
+    columns: &ColumnsReader,
+    reply: &mut Reply,
     start: usize,
-    mut write: impl FnMut(&[u8], &[u8], &mut ReplyWriter<'_>),
+    mut write: impl FnMut(&[u8], &[u8], &mut Reply),
 ) {
     // The columns of one row are never longer than this.
     let most = VALUE_BYTES_MAX + columns.len().saturating_mul(2 * COLUMN_OVERHEAD);
@@ -112,7 +112,7 @@ fn write_each(
     }
 }
 
-pub(super) fn hmget(row: Option<RowView<'_>>, args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
+pub(super) fn hmget(row: Option<RowView>, args: &Args, reply: &mut Reply) {
     with_columns(row, reply, |columns, reply| {
         if let Err(fault) = write_named(columns, args.from(2), reply) {
             fault.write(reply);
@@ -123,10 +123,10 @@ pub(super) fn hmget(row: Option<RowView<'_>>, args: &RequestArgs<'_>, reply: &mu
 /// Writes the named columns as an array, with null for an absent one. A column may be named many
 /// times and is written as often, so the total length has a limit: that of a row.
 pub(super) fn write_named<'n>(
-    columns: Option<&ColumnsReader<'_>>,
+    columns: Option<&ColumnsReader>,
     names: impl Iterator<Item = &'n [u8]>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
+    reply: &mut Reply,
+) -> Replied {
     let values: Vec<Option<Cow<'_, [u8]>>> =
         names.map(|name| columns.and_then(|columns| columns.get(name))).collect();
     let bytes: usize = values.iter().flatten().map(|value| value.len()).sum();
@@ -143,7 +143,7 @@ pub(super) fn write_named<'n>(
 }
 
 /// Writes all columns as a map.
-pub(super) fn write_columns(columns: &ColumnsReader<'_>, reply: &mut ReplyWriter<'_>) {
+pub(super) fn write_columns(columns: &ColumnsReader, reply: &mut Reply) {
     let start = reply.position();
     reply.map(columns.len());
     write_each(columns, reply, start, |name, value, reply| {
@@ -153,11 +153,7 @@ pub(super) fn write_columns(columns: &ColumnsReader<'_>, reply: &mut ReplyWriter
 }
 
 /// Sets the columns from argument 2 on. Returns how many are new.
-fn set_columns(
-    writer: &mut EngineWriter<'_, '_>,
-    args: &RequestArgs<'_>,
-    command: &str,
-) -> Result<usize, CommandError> {
+fn set_columns(writer: &mut EngineWriter, args: &Args, command: &str) -> Result<usize, CommandError> {
     if !args.len().is_multiple_of(2) {
         return Err(CommandError::wrong_arity(command));
     }
@@ -170,30 +166,18 @@ fn set_columns(
     })
 }
 
-pub(super) fn hset(
-    writer: &mut EngineWriter<'_, '_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
+pub(super) fn hset(writer: &mut EngineWriter, args: &Args, reply: &mut Reply) -> Replied {
     reply.count(set_columns(writer, args, "hset")?);
     Ok(())
 }
 
-pub(super) fn hmset(
-    writer: &mut EngineWriter<'_, '_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
+pub(super) fn hmset(writer: &mut EngineWriter, args: &Args, reply: &mut Reply) -> Replied {
     set_columns(writer, args, "hmset")?;
     reply.ok();
     Ok(())
 }
 
-pub(super) fn hset_nx(
-    writer: &mut EngineWriter<'_, '_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
+pub(super) fn hset_nx(writer: &mut EngineWriter, args: &Args, reply: &mut Reply) -> Replied {
     let set = writer.update_column(args.get(1), args.get(2), |present| {
         Ok::<_, CommandError>(present.is_none().then(|| args.get(3).to_vec()))
     })?;
@@ -201,21 +185,13 @@ pub(super) fn hset_nx(
     Ok(())
 }
 
-pub(super) fn hdel(
-    writer: &mut EngineWriter<'_, '_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
+pub(super) fn hdel(writer: &mut EngineWriter, args: &Args, reply: &mut Reply) -> Replied {
     let names: Vec<&[u8]> = args.from(2).collect();
     reply.count(writer.remove_columns(args.get(1), &names)?);
     Ok(())
 }
 
-pub(super) fn hincr_by(
-    writer: &mut EngineWriter<'_, '_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
+pub(super) fn hincr_by(writer: &mut EngineWriter, args: &Args, reply: &mut Reply) -> Replied {
     let by = parse_i64(args.get(3)).ok_or(NOT_AN_INTEGER)?;
     let sum = writer.increment_column(args.get(1), args.get(2), by).map_err(|error| match error {
         Error::Rows(RowError::NotAnInteger) => CommandError::text("ERR hash value is not an integer"),
@@ -225,11 +201,7 @@ pub(super) fn hincr_by(
     Ok(())
 }
 
-pub(super) fn hincr_by_float(
-    writer: &mut EngineWriter<'_, '_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
+pub(super) fn hincr_by_float(writer: &mut EngineWriter, args: &Args, reply: &mut Reply) -> Replied {
     let by = LongDouble::parse(args.get(3)).ok_or(NOT_A_FLOAT)?;
     if !by.is_finite() {
         return Err(CommandError::text("ERR value is NaN or Infinity"));

@@ -13,7 +13,7 @@ pub(crate) mod table;
 
 use std::fmt::Write as _;
 
-use super::command_error::CommandError;
+use super::command_error::{CommandError, Replied};
 use super::reply_limit::check_reply_bytes;
 use super::strings::{changed, value_of};
 use super::task::TaskProgress;
@@ -21,7 +21,7 @@ use super::{AfterCommand, CommandContext, CommandResult, QUOTED_BYTES_MAX, Slice
 use crate::redis::hyperloglog::{
     CorruptRuns, Encoding, HyperLogLog, REGISTERS, RegisterUnion, SelfTest, runs,
 };
-use crate::resp::{ReplyWriter, RequestArgs};
+use crate::resp::{Args, Reply};
 use skein_data::{EngineWriter, RowChange, RowView, RowWriter as _};
 
 const OTHER_VALUE: CommandError =
@@ -43,11 +43,7 @@ fn of_row(row: Option<RowView<'_>>) -> Result<Option<HyperLogLog<&[u8]>>, Comman
     value_of(row.map(RowView::row))?.map(of).transpose()
 }
 
-pub(super) fn pf_add(
-    writer: &mut EngineWriter<'_, '_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
+pub(super) fn pf_add(writer: &mut EngineWriter, args: &Args, reply: &mut Reply) -> Replied {
     let updated = writer.update(args.get(1), |row, rows| {
         let (mut value, mut changes) = match value_of(row)? {
             Some(value) => (of(value)?.to_owned(), false),
@@ -67,7 +63,7 @@ pub(super) fn pf_add(
 }
 
 /// Replies with the count of one key, if its header has it. Otherwise defers the reply.
-pub(super) fn pf_count_cached(row: Option<RowView<'_>>, args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
+pub(super) fn pf_count_cached(row: Option<RowView>, args: &Args, reply: &mut Reply) {
     if args.len() > 2 {
         return reply.put_off();
     }
@@ -81,18 +77,14 @@ pub(super) fn pf_count_cached(row: Option<RowView<'_>>, args: &RequestArgs<'_>, 
     }
 }
 
-pub(super) fn pf_count(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> CommandResult {
+pub(super) fn pf_count(context: &mut CommandContext, args: &Args, reply: &mut Reply) -> CommandResult {
     let count = if args.len() > 2 { count_union(context, args)? } else { count_one(context, args.get(1))? };
     reply.int(count.cast_signed());
     Ok(AfterCommand::Done)
 }
 
 /// Returns the count of one key, and keeps it in the value.
-fn count_one(context: &mut CommandContext<'_>, key: &[u8]) -> Result<u64, CommandError> {
+fn count_one(context: &mut CommandContext, key: &[u8]) -> Result<u64, CommandError> {
     let (mut count, mut found) = (0, false);
     let counted = context.write(|writer| {
         writer.update(key, |row, rows| {
@@ -115,7 +107,7 @@ fn count_one(context: &mut CommandContext<'_>, key: &[u8]) -> Result<u64, Comman
 }
 
 /// Returns the count of the union of all keys.
-fn count_union(context: &mut CommandContext<'_>, args: &RequestArgs<'_>) -> Result<u64, CommandError> {
+fn count_union(context: &mut CommandContext, args: &Args) -> Result<u64, CommandError> {
     let keys: Vec<&[u8]> = args.from(1).collect();
     let bytes_max = context.shared.settings.reply_bytes_max.get();
     let (mut union, mut added) = (RegisterUnion::new(), Ok(()));
@@ -130,17 +122,13 @@ fn count_union(context: &mut CommandContext<'_>, args: &RequestArgs<'_>) -> Resu
 }
 
 /// Adds the HyperLogLog of a row to a union, and returns its encoding.
-fn add_row(union: &mut RegisterUnion, row: Option<RowView<'_>>) -> Result<Option<Encoding>, CommandError> {
+fn add_row(union: &mut RegisterUnion, row: Option<RowView>) -> Result<Option<Encoding>, CommandError> {
     let Some(value) = of_row(row)? else { return Ok(None) };
     union.add(&value)?;
     Ok(Some(value.encoding()))
 }
 
-pub(super) fn pf_merge(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> CommandResult {
+pub(super) fn pf_merge(context: &mut CommandContext, args: &Args, reply: &mut Reply) -> CommandResult {
     let (mut union, mut dense) = (RegisterUnion::new(), false);
     for key in args.from(1) {
         let encoding = context.look_up(key, |row| add_row(&mut union, row?))?;
@@ -164,11 +152,7 @@ pub(super) fn pf_merge(
     Ok(AfterCommand::Done)
 }
 
-pub(super) fn pf_debug(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> CommandResult {
+pub(super) fn pf_debug(context: &mut CommandContext, args: &Args, reply: &mut Reply) -> CommandResult {
     let bytes_max = context.shared.settings.reply_bytes_max.get();
     let start = reply.position();
     context.write(|writer| {
@@ -189,7 +173,7 @@ fn show(
     subcommand: &[u8],
     value: &HyperLogLog<&[u8]>,
     bytes_max: usize,
-    reply: &mut ReplyWriter<'_>,
+    reply: &mut Reply,
 ) -> Result<Option<HyperLogLog<Vec<u8>>>, CommandError> {
     let is_sparse = value.encoding() == Encoding::Sparse;
     let dense = || {
@@ -239,11 +223,7 @@ fn decoded(value: &HyperLogLog<&[u8]>, bytes_max: usize) -> Result<String, Comma
     Ok(text)
 }
 
-pub(super) fn pf_self_test(
-    _: &mut CommandContext<'_>,
-    _: &RequestArgs<'_>,
-    _: &mut ReplyWriter<'_>,
-) -> CommandResult {
+pub(super) fn pf_self_test(_: &mut CommandContext, _: &Args, _: &mut Reply) -> CommandResult {
     Ok(AfterCommand::Slices(Box::new(SlicedTask::SelfTest(SelfTestTask(SelfTest::new())))))
 }
 
@@ -255,7 +235,7 @@ impl SelfTestTask {
         self.0.memory()
     }
 
-    pub(super) fn step(&mut self, reply: &mut ReplyWriter<'_>) -> Result<TaskProgress, CommandError> {
+    pub(super) fn step(&mut self, reply: &mut Reply) -> Result<TaskProgress, CommandError> {
         match self.0.step() {
             Ok(false) => Ok(TaskProgress::More),
             Ok(true) => {

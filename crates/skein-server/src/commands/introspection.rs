@@ -8,11 +8,11 @@ pub(crate) mod keys;
 use super::command_error::SYNTAX;
 use super::reply_limit::ReplyLimit;
 use super::subcommands::{help, subcommand};
-use super::{AfterCommand, CommandContext, CommandError, is};
+use super::{AfterCommand, CommandContext, CommandResult, Replied, is};
 use crate::acl::{Category, CommandTarget};
 use crate::command_table::COMMANDS;
 use crate::redis::glob::Glob;
-use crate::resp::{ReplyWriter, RequestArgs};
+use crate::resp::{Args, Reply};
 
 const HELP: &[&str] = &[
     "COMMAND <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
@@ -34,11 +34,7 @@ const HELP: &[&str] = &[
     "    Prints this help.",
 ];
 
-pub(super) fn command(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<AfterCommand, CommandError> {
+pub(super) fn command(context: &mut CommandContext, args: &Args, reply: &mut Reply) -> CommandResult {
     answer(args, &ReplyLimit::new(context.shared, reply, WAY_OUT), reply)?;
     Ok(AfterCommand::Done)
 }
@@ -47,11 +43,7 @@ pub(super) fn command(
 pub(super) const WAY_OUT: &str = "name fewer commands at a time";
 
 /// Runs COMMAND, which needs no data.
-pub(super) fn answer(
-    args: &RequestArgs<'_>,
-    limit: &ReplyLimit,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
+pub(super) fn answer(args: &Args, limit: &ReplyLimit, reply: &mut Reply) -> Replied {
     let subcommand = if args.len() == 1 { "info" } else { subcommand(args)? };
     match subcommand {
         "count" => reply.count(COMMANDS.len()),
@@ -67,7 +59,7 @@ pub(super) fn answer(
 
 /// Returns the commands and subcommands that are named from argument 2 on, `None` for an unknown
 /// one; all commands if the request names none.
-fn named(args: &RequestArgs<'_>) -> Vec<Option<CommandTarget>> {
+fn named(args: &Args) -> Vec<Option<CommandTarget>> {
     if args.len() <= 2 {
         return (0..COMMANDS.len()).map(|index| Some(CommandTarget::whole(index))).collect();
     }
@@ -75,11 +67,7 @@ fn named(args: &RequestArgs<'_>) -> Vec<Option<CommandTarget>> {
 }
 
 /// Replies like COMMAND INFO of Redis 7: ten elements for each command.
-fn infos(
-    args: &RequestArgs<'_>,
-    limit: &ReplyLimit,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
+fn infos(args: &Args, limit: &ReplyLimit, reply: &mut Reply) -> Replied {
     let commands = named(args);
     reply.array(commands.len());
     for command in commands {
@@ -92,7 +80,7 @@ fn infos(
     limit.check(reply)
 }
 
-fn docs(args: &RequestArgs<'_>, limit: &ReplyLimit, reply: &mut ReplyWriter<'_>) -> Result<(), CommandError> {
+fn docs(args: &Args, limit: &ReplyLimit, reply: &mut Reply) -> Replied {
     let commands: Vec<CommandTarget> = named(args).into_iter().flatten().collect();
     reply.map(commands.len());
     for target in commands {
@@ -102,7 +90,7 @@ fn docs(args: &RequestArgs<'_>, limit: &ReplyLimit, reply: &mut ReplyWriter<'_>)
     Ok(())
 }
 
-fn list(args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) -> Result<(), CommandError> {
+fn list(args: &Args, reply: &mut Reply) -> Replied {
     let glob = Glob::new(&args.from(4).next().unwrap_or_default().to_ascii_lowercase());
     let wanted = |target: &CommandTarget| match args.len() {
         2 => true,

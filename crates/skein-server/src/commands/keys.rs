@@ -6,25 +6,25 @@ mod remove;
 pub(crate) mod table;
 
 use super::task::{RangeFormat, RangeTask, SlicedTask};
-use super::{AfterCommand, CommandContext, CommandError, scan};
+use super::{AfterCommand, CommandContext, CommandResult, scan};
 use crate::redis::glob::Glob;
-use crate::resp::{ReplyWriter, RequestArgs};
+use crate::resp::{Args, Reply};
 use skein_data::{CollectionKind, RowView, ScanDirection};
 
 pub(super) use object::{integers_of, is_list, is_packed, object};
 pub(super) use remove::RemoveKeysTask;
 
-pub(super) fn exists_one(row: Option<RowView<'_>>, _: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
+pub(super) fn exists_one(row: Option<RowView>, _: &Args, reply: &mut Reply) {
     reply.int(row.is_some().into());
 }
 
 /// Replies with the number of keys that exist. A key that is named twice counts twice.
 fn count_present(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
+    context: &mut CommandContext,
+    args: &Args,
+    reply: &mut Reply,
     is_use: bool,
-) -> Result<AfterCommand, CommandError> {
+) -> CommandResult {
     let keys: Vec<&[u8]> = args.from(1).collect();
     let present = context.session.count_present(&keys, is_use)?;
     let lookups = &mut context.client.lookups;
@@ -33,7 +33,7 @@ fn count_present(
     Ok(AfterCommand::Done)
 }
 
-pub(super) fn kind(row: Option<RowView<'_>>, _: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
+pub(super) fn kind(row: Option<RowView>, _: &Args, reply: &mut Reply) {
     reply.simple(kind_name(row));
 }
 
@@ -54,11 +54,7 @@ pub(super) fn kind_name(row: Option<RowView<'_>>) -> &'static str {
 
 /// Runs KEYS. If keys are ordered and the pattern begins with literal bytes, it visits only the
 /// keys with that prefix.
-pub(super) fn keys(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    _: &mut ReplyWriter<'_>,
-) -> Result<AfterCommand, CommandError> {
+pub(super) fn keys(context: &mut CommandContext, args: &Args, _: &mut Reply) -> CommandResult {
     let pattern = args.get(1);
     let (range, shape) = (scan::within(context, Some(pattern)), RangeFormat::Matching(Glob::new(pattern)));
     let keyspace = context.client.keyspace();

@@ -8,11 +8,11 @@ use std::time::UNIX_EPOCH;
 
 use super::reply_limit::ReplyLimit;
 use super::subcommands::{help, subcommand};
-use super::{AfterCommand, CommandContext, CommandError, QUOTED_BYTES_MAX, quoted};
+use super::{AfterCommand, CommandContext, CommandError, CommandResult, QUOTED_BYTES_MAX, Replied, quoted};
 use crate::observe::command_kinds::CommandKind;
 use crate::observe::latency_events::{LatencyEvent, LatencyEvents, LatencyHistory};
 use crate::observe::{CommandTotals, KindTotals};
-use crate::resp::{ReplyWriter, RequestArgs};
+use crate::resp::{Args, Reply};
 use crate::shared::ServerShared;
 
 const HELP: &[&str] = &[
@@ -33,11 +33,7 @@ const HELP: &[&str] = &[
     "    Prints this help.",
 ];
 
-pub(super) fn latency(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<AfterCommand, CommandError> {
+pub(super) fn latency(context: &mut CommandContext, args: &Args, reply: &mut Reply) -> CommandResult {
     let events = &context.shared.observing.events;
     match subcommand(args)? {
         "doctor" => {
@@ -54,7 +50,7 @@ pub(super) fn latency(
     Ok(AfterCommand::Done)
 }
 
-fn latest(events: &[(LatencyEvent, LatencyHistory)], reply: &mut ReplyWriter<'_>) {
+fn latest(events: &[(LatencyEvent, LatencyHistory)], reply: &mut Reply) {
     reply.array(events.len());
     for (event, history) in events {
         let last = history.samples.back();
@@ -67,7 +63,7 @@ fn latest(events: &[(LatencyEvent, LatencyHistory)], reply: &mut ReplyWriter<'_>
 }
 
 /// Replies with the samples of an event; an empty array for an unknown event.
-fn history(events: &LatencyEvents, name: &[u8], reply: &mut ReplyWriter<'_>) {
+fn history(events: &LatencyEvents, name: &[u8], reply: &mut Reply) {
     let wanted = LatencyEvent::named(name);
     let found = events.all().into_iter().find(|(event, _)| Some(*event) == wanted);
     let samples = found.map(|(_, history)| history.samples).unwrap_or_default();
@@ -79,7 +75,7 @@ fn history(events: &LatencyEvents, name: &[u8], reply: &mut ReplyWriter<'_>) {
     }
 }
 
-fn write_graph(events: &LatencyEvents, name: &[u8], reply: &mut ReplyWriter<'_>) -> Result<(), CommandError> {
+fn write_graph(events: &LatencyEvents, name: &[u8], reply: &mut Reply) -> Replied {
     let wanted = LatencyEvent::named(name);
     let Some((event, history)) = events.all().into_iter().find(|(event, _)| Some(*event) == wanted) else {
         let shown = quoted(name, QUOTED_BYTES_MAX);
@@ -93,7 +89,7 @@ fn write_graph(events: &LatencyEvents, name: &[u8], reply: &mut ReplyWriter<'_>)
 }
 
 /// Deletes the samples of events. Returns how many of the events had samples.
-fn reset(events: &LatencyEvents, args: &RequestArgs<'_>) -> usize {
+fn reset(events: &LatencyEvents, args: &Args) -> usize {
     let forget = |event| usize::from(events.reset(event));
     if args.len() == 2 {
         LatencyEvent::ALL.into_iter().map(forget).sum()
@@ -102,11 +98,7 @@ fn reset(events: &LatencyEvents, args: &RequestArgs<'_>) -> usize {
     }
 }
 
-fn histograms(
-    shared: &ServerShared,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
+fn histograms(shared: &ServerShared, args: &Args, reply: &mut Reply) -> Replied {
     let limit = ReplyLimit::new(shared, reply, "name fewer commands at a time");
     let seen = shared.seen();
     let found = if args.len() == 2 { timed(&seen).collect() } else { named(&seen, args) };
@@ -132,7 +124,7 @@ fn timed(seen: &CommandTotals) -> impl Iterator<Item = (CommandKind, &KindTotals
 }
 
 /// Returns the commands that the request names, in its order.
-fn named<'s>(seen: &'s CommandTotals, args: &RequestArgs<'_>) -> Vec<(CommandKind, &'s KindTotals)> {
+fn named<'s>(seen: &'s CommandTotals, args: &Args<'_>) -> Vec<(CommandKind, &'s KindTotals)> {
     let names = args.from(2).filter_map(|name| std::str::from_utf8(name).ok());
     let wanted = names.flat_map(CommandKind::named);
     wanted.filter_map(|kind| timed(seen).find(|(known, _)| *known == kind)).collect()

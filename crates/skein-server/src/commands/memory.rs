@@ -4,8 +4,8 @@ use skein_syntax::number::parse_i64;
 
 use super::command_error::{NOT_AN_INTEGER, SYNTAX};
 use super::subcommands::{help, subcommand};
-use super::{AfterCommand, CommandContext, CommandError, CommandResult, is};
-use crate::resp::{ReplyWriter, RequestArgs};
+use super::{AfterCommand, CommandContext, CommandResult, Replied, is};
+use crate::resp::{Args, Reply};
 
 const HELP: &[&str] = &[
     "MEMORY <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
@@ -32,11 +32,7 @@ const MOST_SAMPLES: u64 = 1000;
 /// Below this number of bytes MEMORY DOCTOR has nothing to report.
 const SMALL: usize = 5 << 20;
 
-pub(super) fn memory(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> CommandResult {
+pub(super) fn memory(context: &mut CommandContext, args: &Args, reply: &mut Reply) -> CommandResult {
     match subcommand(args)? {
         "usage" => usage(context, args, reply)?,
         "stats" => numbers(&stats(context), reply),
@@ -53,11 +49,7 @@ pub(super) fn memory(
     Ok(AfterCommand::Done)
 }
 
-fn usage(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
+fn usage(context: &mut CommandContext, args: &Args, reply: &mut Reply) -> Replied {
     let key = args.get(2);
     let mut samples = SAMPLES;
     for at in (3..args.len()).step_by(2) {
@@ -84,16 +76,12 @@ fn usage(
 }
 
 /// Runs `SK.MEMORY`.
-pub(super) fn by_part(
-    context: &mut CommandContext<'_>,
-    _: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> CommandResult {
+pub(super) fn by_part(context: &mut CommandContext, _: &Args, reply: &mut Reply) -> CommandResult {
     numbers(&parts(context), reply);
     Ok(AfterCommand::Done)
 }
 
-fn numbers(pairs: &[(&str, usize)], reply: &mut ReplyWriter<'_>) {
+fn numbers(pairs: &[(&str, usize)], reply: &mut Reply) {
     reply.map(pairs.len());
     for (name, value) in pairs {
         reply.bulk(name.as_bytes());
@@ -145,7 +133,7 @@ fn stats(context: &CommandContext<'_>) -> Vec<(&'static str, usize)> {
     ]
 }
 
-fn doctor(context: &CommandContext<'_>) -> String {
+fn doctor(context: &CommandContext) -> String {
     let stats = context.session.engine().stats();
     let used = context.shared.used_bytes(&stats);
     if used < SMALL {

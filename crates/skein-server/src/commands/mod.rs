@@ -80,14 +80,14 @@ use std::time::Instant;
 
 use crate::clients::client::ClientState;
 use crate::notice::key_events::KeyChanges;
-use crate::resp::{ReplyWriter, RequestArgs};
+use crate::resp::{Args, Reply};
 use crate::shared::ServerShared;
 use crate::shared::exclusion_gate::StableDatabases;
 use crate::shared::migrations::MigrationJob;
 use skein_data::{EngineKeys, EngineWriter, RowView, Ticket};
 
 pub(crate) use crate::command_table::{Command, Flag, ResolvedTag, find, is, plan_of, resolve, takes};
-pub(crate) use crate::request::command_error::{self, CommandError, OUT_OF_MEMORY};
+pub(crate) use crate::request::command_error::{self, CommandError, OUT_OF_MEMORY, Replied};
 pub(crate) use plan::{Batched, BatchedWrite, Handler, Plan, ReadHandler, RequestRun, Run, RunHandler};
 pub(crate) use scripts::{ScriptKind, ScriptSource};
 pub(crate) use task::SlicedTask;
@@ -141,7 +141,7 @@ impl CommandContext<'_> {
     pub(crate) fn look_up_unused<R>(
         &mut self,
         key: &[u8],
-        look: impl FnOnce(Result<Option<RowView<'_>>, skein_data::Error>) -> R,
+        look: impl FnOnce(Result<Option<RowView>, skein_data::Error>) -> R,
     ) -> R {
         let mut found = false;
         let answer = self.session.peek_with(key, |row| {
@@ -156,7 +156,7 @@ impl CommandContext<'_> {
     pub(crate) fn look_up<R>(
         &mut self,
         key: &[u8],
-        look: impl FnOnce(Result<Option<RowView<'_>>, skein_data::Error>) -> R,
+        look: impl FnOnce(Result<Option<RowView>, skein_data::Error>) -> R,
     ) -> R {
         let mut found = false;
         let answer = self.session.get_with(key, |row| {
@@ -207,11 +207,7 @@ pub(crate) const RESERVED_KEY_NAMED: CommandError = CommandError::text(
 );
 
 /// Returns the error of a request that is none of a command's, and notes it in the client's transaction.
-pub(crate) fn refuse(
-    resolved: ResolvedTag,
-    client: &mut ClientState,
-    args: &RequestArgs<'_>,
-) -> CommandError {
+pub(crate) fn refuse(resolved: ResolvedTag, client: &mut ClientState, args: &Args) -> CommandError {
     match resolved {
         ResolvedTag::WrongArity(command) | ResolvedTag::Command(command) => {
             let fault = if command.plan.is_exec() {
@@ -231,10 +227,7 @@ pub(crate) fn refuse(
 
 /// Replies with `answer`, or with its error instead.
 #[inline]
-fn reply_or_error(
-    reply: &mut ReplyWriter<'_>,
-    answer: impl FnOnce(&mut ReplyWriter<'_>) -> Result<(), CommandError>,
-) {
+fn reply_or_error(reply: &mut Reply, answer: impl FnOnce(&mut Reply) -> Result<(), CommandError>) {
     let start = reply.position();
     if let Err(fault) = answer(reply) {
         reply.truncate(start);
@@ -255,7 +248,7 @@ pub(crate) fn quoted(arg: &[u8], most: usize) -> &[u8] {
 /// Returns the error for an unknown command. Like Redis it quotes the command, and the first
 /// arguments up to 128 bytes in all. If the command belongs to a family that SkeinDB does not
 /// support, the error says so at the end.
-fn unknown_command(args: &RequestArgs<'_>) -> CommandError {
+fn unknown_command(args: &Args) -> CommandError {
     let mut list: Vec<u8> = Vec::new();
     for arg in args.from(1) {
         if list.len() >= QUOTED_BYTES_MAX {

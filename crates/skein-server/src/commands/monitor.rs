@@ -5,18 +5,14 @@ use crate::clients::client::ClientState;
 use crate::clients::client_registry::ClientMode;
 use crate::command_table::{Command, Flag};
 use crate::notice::monitors::{Monitors, RequestSource};
-use crate::resp::{ReplyWriter, RequestArgs};
+use crate::resp::{Args, Reply};
 use crate::shared::ServerShared;
 
 /// In Redis a monitor is a kind of replica.
 const MONITORS: CommandError = CommandError::text("ERR Replica can't interact with the keyspace");
 const IN_EXEC: CommandError = CommandError::text("ERR MONITOR isn't allowed for DENY BLOCKING client");
 
-pub(super) fn monitor(
-    context: &mut CommandContext<'_>,
-    _: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> CommandResult {
+pub(super) fn monitor(context: &mut CommandContext, _: &Args, reply: &mut Reply) -> CommandResult {
     let CommandContext { client, shared, .. } = context;
     if client.in_exec() {
         return Err(IN_EXEC);
@@ -44,7 +40,7 @@ pub(crate) fn stop_monitoring(shared: &ServerShared, client: &mut ClientState) {
 pub(crate) fn check_monitoring(
     client: &ClientState,
     command: &Command,
-    args: &RequestArgs<'_>,
+    args: &Args,
 ) -> Result<(), CommandError> {
     if !client.monitors {
         return Ok(());
@@ -60,12 +56,7 @@ pub(crate) fn check_monitoring(
 /// Shows a request to the monitors, if there are any and the command is no secret. Commands that
 /// feed themselves have the flag `skip_monitor`.
 #[inline]
-pub(crate) fn feed(
-    monitors: &Monitors,
-    command: &Command,
-    source: RequestSource<'_>,
-    args: &RequestArgs<'_>,
-) {
+pub(crate) fn feed(monitors: &Monitors, command: &Command, source: RequestSource<'_>, args: &Args) {
     if monitors.any() && is_shown(command, args) {
         monitors.feed(source, args);
     }
@@ -73,7 +64,7 @@ pub(crate) fn feed(
 
 /// Returns whether monitors see a request. As in Redis, requests of administrators are hidden.
 #[cold]
-fn is_shown(command: &Command, args: &RequestArgs<'_>) -> bool {
+fn is_shown(command: &Command, args: &Args) -> bool {
     !command.has(Flag::SkipMonitor) && !command.flags_of(args).has(Flag::Admin)
 }
 

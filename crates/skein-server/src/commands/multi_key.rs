@@ -9,12 +9,12 @@ use super::databases::SAME_OBJECTS;
 use super::strings::pairs_of;
 use super::{AfterCommand, CommandContext, CommandError, CommandResult, is};
 use crate::request::databases::parse_database;
-use crate::resp::{ReplyWriter, RequestArgs};
+use crate::resp::{Args, Reply};
 use skein_data::RowWriter as _;
 
 /// Renames a key. Returns false if the new name exists and `replace` is false.
 fn move_key(
-    context: &mut CommandContext<'_>,
+    context: &mut CommandContext,
     from: &[u8],
     to: &[u8],
     replace: bool,
@@ -22,28 +22,20 @@ fn move_key(
     context.write(|writer| writer.rename(from, to, replace))?.ok_or(CommandError::text("ERR no such key"))
 }
 
-pub(super) fn rename(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> CommandResult {
+pub(super) fn rename(context: &mut CommandContext, args: &Args, reply: &mut Reply) -> CommandResult {
     move_key(context, args.get(1), args.get(2), true)?;
     reply.ok();
     Ok(AfterCommand::Done)
 }
 
-pub(super) fn rename_nx(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> CommandResult {
+pub(super) fn rename_nx(context: &mut CommandContext, args: &Args, reply: &mut Reply) -> CommandResult {
     let moved = move_key(context, args.get(1), args.get(2), false)?;
     reply.int(moved.into());
     Ok(AfterCommand::Done)
 }
 
 /// Returns the argument of COPY that names another database.
-pub(super) fn copy_database<'a>(args: &RequestArgs<'a>) -> Option<&'a [u8]> {
+pub(super) fn copy_database<'a>(args: &Args<'a>) -> Option<&'a [u8]> {
     let (mut number, mut rest) = (None, args.from(3));
     while let Some(word) = rest.next() {
         if is(word, "DB") {
@@ -54,11 +46,7 @@ pub(super) fn copy_database<'a>(args: &RequestArgs<'a>) -> Option<&'a [u8]> {
 }
 
 /// Runs `COPY source destination [DB database] [REPLACE]`.
-pub(super) fn copy(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> CommandResult {
+pub(super) fn copy(context: &mut CommandContext, args: &Args, reply: &mut Reply) -> CommandResult {
     let mut replace = false;
     let mut rest = args.from(3);
     while let Some(word) = rest.next() {
@@ -80,11 +68,7 @@ pub(super) fn copy(
     Ok(AfterCommand::Done)
 }
 
-pub(super) fn mset_nx(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> CommandResult {
+pub(super) fn mset_nx(context: &mut CommandContext, args: &Args, reply: &mut Reply) -> CommandResult {
     if args.len().is_multiple_of(2) {
         return Err(CommandError::wrong_arity("msetnx"));
     }

@@ -4,13 +4,13 @@
 use super::blocking::{BlockingQuery, Served, parse_timeout, serve};
 use super::command_error::SYNTAX;
 use super::{AfterCommand, CommandContext, CommandError, CommandResult, is};
-use crate::resp::{ReplyWriter, RequestArgs};
+use crate::resp::{Args, Reply};
 use skein_data::{EngineKeys, EngineWriter};
 use skein_syntax::number::parse_i64;
 
 /// Pops the requested entries from a key, and replies with them. Returns whether there were any.
 pub(super) type PopSeveral<E> =
-    fn(&mut EngineWriter<'_, '_>, &MultiPop<E>, &[u8], &mut ReplyWriter<'_>) -> Result<bool, CommandError>;
+    fn(&mut EngineWriter, &MultiPop<E>, &[u8], &mut Reply) -> Result<bool, CommandError>;
 
 /// The entries that such a request pops: up to `most` from an end of the first key with any.
 pub(super) struct MultiPop<E> {
@@ -24,7 +24,7 @@ pub(super) struct MultiPop<E> {
 impl<E> MultiPop<E> {
     /// Reads a request that has the number of keys in argument `count_at`.
     fn parse(
-        args: &RequestArgs<'_>,
+        args: &Args,
         count_at: usize,
         parse_end: impl FnOnce(&[u8]) -> Result<E, CommandError>,
     ) -> Result<Self, CommandError> {
@@ -44,7 +44,7 @@ impl<E> MultiPop<E> {
     /// Returns the keys and the timeout of the blocking form, which has a timeout before the number of
     /// keys.
     pub(super) fn blocking_query(
-        args: &RequestArgs<'_>,
+        args: &Args,
         parse_end: impl FnOnce(&[u8]) -> Result<E, CommandError>,
     ) -> Result<BlockingQuery, CommandError> {
         let first = 3;
@@ -54,10 +54,10 @@ impl<E> MultiPop<E> {
 
     /// Serves a waiting client of the blocking form from a key that has entries.
     pub(super) fn serve(
-        session: &mut EngineKeys<'_>,
-        args: &RequestArgs<'_>,
+        session: &mut EngineKeys,
+        args: &Args,
         key: &[u8],
-        reply: &mut ReplyWriter<'_>,
+        reply: &mut Reply,
         parse_end: impl FnOnce(&[u8]) -> Result<E, CommandError>,
         pop: PopSeveral<E>,
     ) -> Served {
@@ -66,9 +66,9 @@ impl<E> MultiPop<E> {
 
     /// Runs the command: pops from the first key that has any.
     pub(super) fn run(
-        context: &mut CommandContext<'_>,
-        args: &RequestArgs<'_>,
-        reply: &mut ReplyWriter<'_>,
+        context: &mut CommandContext,
+        args: &Args,
+        reply: &mut Reply,
         parse_end: impl FnOnce(&[u8]) -> Result<E, CommandError>,
         pop: PopSeveral<E>,
     ) -> CommandResult {
@@ -88,13 +88,13 @@ impl<E> MultiPop<E> {
     }
 
     /// Returns the keys of the request that was read.
-    fn keys<'a>(&self, args: &RequestArgs<'a>) -> impl Iterator<Item = &'a [u8]> {
+    fn keys<'a>(&self, args: &Args<'a>) -> impl Iterator<Item = &'a [u8]> {
         args.from(self.count_at + 1).take(self.keys)
     }
 }
 
 /// Returns whether a request may name several keys. Then it must see all of them at one moment.
-pub(super) fn has_several_keys(args: &RequestArgs<'_>) -> bool {
+pub(super) fn has_several_keys(args: &Args) -> bool {
     args.get(1) != b"1"
 }
 
@@ -105,7 +105,7 @@ pub(super) fn parse_positive(text: &[u8], refusal: &'static str) -> Result<u64, 
 }
 
 /// Parses the number of keys in argument `at`. Errors if no argument follows the keys.
-fn parse_keys(args: &RequestArgs<'_>, at: usize) -> Result<usize, CommandError> {
+fn parse_keys(args: &Args, at: usize) -> Result<usize, CommandError> {
     let keys = parse_positive(args.get(at), "ERR numkeys should be greater than 0")?;
     let keys = usize::try_from(keys).unwrap_or(usize::MAX);
     if keys >= args.len() - at - 1 { Err(SYNTAX) } else { Ok(keys) }

@@ -5,17 +5,17 @@ use super::{Command, CommandContext, CommandError, ResolvedTag, resolve};
 use crate::command_table::Flag;
 use crate::command_table::request_keys::keys_of;
 use crate::notice::key_events::{CommandWatch, KeyChanges};
-use crate::resp::RequestArgs;
+use crate::resp::Args;
 use skein_data::name_within;
 
 /// Runs a request, and notes its changes if clients observe keys. REQUIRES: if the command writes
 /// and clients observe keys, the caller may write (`KeyObserver::order`).
 #[inline]
 pub(crate) fn run<R>(
-    context: &mut CommandContext<'_>,
+    context: &mut CommandContext,
     command: &'static Command,
-    args: &RequestArgs<'_>,
-    handler: impl FnOnce(&mut CommandContext<'_>) -> Result<R, CommandError>,
+    args: &Args,
+    handler: impl FnOnce(&mut CommandContext) -> Result<R, CommandError>,
 ) -> Result<R, CommandError> {
     let watch = begin(context, command, args);
     let done = handler(context);
@@ -26,9 +26,9 @@ pub(crate) fn run<R>(
 /// Begins to observe a request that is about to run. Returns `None` if no client observes keys.
 #[inline]
 fn begin<'a>(
-    context: &mut CommandContext<'_>,
+    context: &mut CommandContext,
     command: &'static Command,
-    args: &RequestArgs<'a>,
+    args: &Args<'a>,
 ) -> Option<CommandWatch<'a>> {
     if context.client.tracking.is_some() {
         remember_reads(context, command, args);
@@ -50,7 +50,7 @@ fn begin<'a>(
 /// Notes the changes of a request. If a transaction's writes are visible already, this cannot be
 /// undone.
 #[inline]
-fn end(context: &mut CommandContext<'_>, watch: Option<CommandWatch<'_>>, succeeded: bool) {
+fn end(context: &mut CommandContext, watch: Option<CommandWatch<'_>>, succeeded: bool) {
     if watch.is_none() {
         return;
     }
@@ -62,7 +62,7 @@ fn end(context: &mut CommandContext<'_>, watch: Option<CommandWatch<'_>>, succee
 }
 
 /// Remembers the keys that a client is about to read, if it tracks them.
-fn remember_reads(context: &mut CommandContext<'_>, command: &Command, args: &RequestArgs<'_>) {
+fn remember_reads(context: &mut CommandContext, command: &Command, args: &Args) {
     if command.flags_of(args).has(Flag::ReadOnly) {
         remember_keys(context, command, args);
     }
@@ -70,13 +70,13 @@ fn remember_reads(context: &mut CommandContext<'_>, command: &Command, args: &Re
 
 /// Remembers the keys that a script declares. As in Redis, each script that reads counts as a read
 /// of all of them.
-pub(crate) fn remember_declared(context: &mut CommandContext<'_>, request: &RequestArgs<'_>) {
+pub(crate) fn remember_declared(context: &mut CommandContext, request: &Args) {
     if let ResolvedTag::Command(command) = ResolvedTag::of(resolve(request)) {
         remember_keys(context, command, request);
     }
 }
 
-fn remember_keys(context: &mut CommandContext<'_>, command: &Command, args: &RequestArgs<'_>) {
+fn remember_keys(context: &mut CommandContext, command: &Command, args: &Args) {
     let tracks = context.client.tracking.as_ref().is_some_and(|tracking| tracking.tracks_reads());
     let Some(keys) = tracks.then(|| keys_of(command, args)).flatten() else { return };
     let most = context.shared.settings.tracking_keys_max.get();

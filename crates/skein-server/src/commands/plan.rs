@@ -22,22 +22,19 @@
 use super::blocking::BlockingCommand;
 use super::command_error::NOT_IN_MULTI;
 use super::scripts::ScriptKind;
-use super::{AfterCommand, CommandContext, CommandError, CommandResult, migrate, task};
-use crate::resp::{ReplyWriter, RequestArgs};
+use super::{AfterCommand, CommandContext, CommandError, CommandResult, Replied, migrate, task};
+use crate::resp::{Args, Reply};
 use skein_data::{EngineWriter, RowView};
 
 /// Replies from the row of the key in argument 1.
-pub(crate) type ReadHandler = fn(Option<RowView<'_>>, &RequestArgs<'_>, &mut ReplyWriter<'_>);
+pub(crate) type ReadHandler = fn(Option<RowView>, &Args, &mut Reply);
 /// Writes and replies. If the handler returns an error, its partial reply is discarded.
-pub(crate) type WriteHandler =
-    fn(&mut EngineWriter<'_, '_>, &RequestArgs<'_>, &mut ReplyWriter<'_>) -> Result<(), CommandError>;
+pub(crate) type WriteHandler = fn(&mut EngineWriter, &Args, &mut Reply) -> Replied;
 /// Does the first requests of a run of writes as one change, and replies to each. Returns their number,
 /// at least 1. If the handler returns an error, none was done.
-pub(crate) type RunHandler =
-    fn(&mut EngineWriter<'_, '_>, &RequestRun<'_>, &mut ReplyWriter<'_>) -> Result<usize, CommandError>;
+pub(crate) type RunHandler = fn(&mut EngineWriter, &RequestRun, &mut Reply) -> Result<usize, CommandError>;
 /// Does anything. If the handler returns an error, its partial reply is discarded.
-pub(crate) type GeneralHandler =
-    fn(&mut CommandContext<'_>, &RequestArgs<'_>, &mut ReplyWriter<'_>) -> CommandResult;
+pub(crate) type GeneralHandler = fn(&mut CommandContext, &Args, &mut Reply) -> CommandResult;
 
 /// The handler of a command, as its row names it.
 #[derive(Clone, Copy)]
@@ -51,7 +48,7 @@ pub(crate) enum Handler {
     /// Like `ReadOneOrMany`, but not a use of the keys.
     PeekOneOrMany(ReadHandler, GeneralHandler),
     /// Like `Read`. If the reply would take long, the first handler defers it
-    /// ([`ReplyWriter::put_off`]) and the second one writes it in slices.
+    /// ([`Reply::put_off`]) and the second one writes it in slices.
     ReadOrSlices(ReadHandler, GeneralHandler),
     /// Writes to single keys, the first of which is argument 1. Consecutive writes share one append
     /// to the log.
@@ -68,7 +65,7 @@ pub(crate) enum Handler {
     Exclusive(GeneralHandler),
     /// Like `Exclusive` if the first function says so of a request, otherwise like `General`. For
     /// commands that read one key and may write another, or that pop from the first of several keys.
-    ExclusiveIf(fn(&RequestArgs<'_>) -> bool, GeneralHandler),
+    ExclusiveIf(fn(&Args) -> bool, GeneralHandler),
     /// Serves its client from one of several keys. If none can, the client waits.
     Blocking(&'static BlockingCommand),
     /// MIGRATE: a thread talks to the target while the client waits.
@@ -86,7 +83,7 @@ pub(crate) struct Plan {
     pub(crate) batch: Option<Batched>,
     batch_args_max: u32,
     /// Says whether a general request runs while no other worker runs any.
-    alone: fn(&RequestArgs<'_>) -> bool,
+    alone: fn(&Args) -> bool,
     /// Runs requests of more than [`task::AT_ONCE`] arguments in slices.
     long: Option<GeneralHandler>,
     pub(crate) run: Run,
@@ -167,19 +164,19 @@ impl Plan {
 
     /// Returns how a batch runs a request, if one may.
     #[inline]
-    pub(crate) fn batched<'a>(&self, args: impl FnOnce() -> RequestArgs<'a>) -> Option<Batched> {
+    pub(crate) fn batched<'a>(&self, args: impl FnOnce() -> Args<'a>) -> Option<Batched> {
         self.batch.filter(|_| self.batch_args_max == ANY || args().len() <= self.batch_args_max as usize)
     }
 
     /// Returns whether a general request runs while no other worker runs any.
-    pub(crate) fn is_alone(&self, args: &RequestArgs<'_>) -> bool {
+    pub(crate) fn is_alone(&self, args: &Args) -> bool {
         (self.alone)(args)
     }
 
     /// Returns whether a request has so many arguments that it writes in slices. Each slice is observed
     /// by itself.
     #[inline]
-    pub(crate) fn is_long(&self, args: &RequestArgs<'_>) -> bool {
+    pub(crate) fn is_long(&self, args: &Args) -> bool {
         self.long.is_some() && args.len() > task::AT_ONCE
     }
 
@@ -201,9 +198,9 @@ impl Plan {
     /// Runs one request by itself; in a transaction too.
     pub(crate) fn run_by_itself(
         &self,
-        context: &mut CommandContext<'_>,
-        args: &RequestArgs<'_>,
-        reply: &mut ReplyWriter<'_>,
+        context: &mut CommandContext,
+        args: &Args,
+        reply: &mut Reply,
     ) -> CommandResult {
         match (self.long, self.run) {
             (Some(run), _) if self.is_long(args) => return run(context, args, reply),
@@ -228,12 +225,7 @@ impl Plan {
 
 impl BatchedWrite {
     /// Runs one request.
-    pub(crate) fn run(
-        self,
-        writer: &mut EngineWriter<'_, '_>,
-        args: &RequestArgs<'_>,
-        reply: &mut ReplyWriter<'_>,
-    ) -> Result<(), CommandError> {
+    pub(crate) fn run(self, writer: &mut EngineWriter, args: &Args, reply: &mut Reply) -> Replied {
         match self {
             Self::One(write) => write(writer, args, reply),
             Self::Run(write) => write(writer, &RequestRun::of_one(args), reply).map(drop),
@@ -247,17 +239,17 @@ pub(crate) struct RequestRun<'r> {
     /// The key as the store has it.
     pub key: &'r [u8],
     /// The requests as they were sent.
-    pub requests: &'r [RequestArgs<'r>],
+    pub requests: &'r [Args<'r>],
 }
 
 impl<'r> RequestRun<'r> {
     /// Returns a run of one request.
-    fn of_one(request: &'r RequestArgs<'r>) -> Self {
+    fn of_one(request: &'r Args<'r>) -> Self {
         Self { key: request.get(1), requests: std::slice::from_ref(request) }
     }
 
     /// Returns the first requests for which `belongs` is true. REQUIRES: the first request is one.
-    pub(crate) fn first_that(&self, belongs: impl Fn(&RequestArgs<'r>) -> bool) -> Self {
+    pub(crate) fn first_that(&self, belongs: impl Fn(&Args<'r>) -> bool) -> Self {
         let count = self.requests.iter().take_while(|request| belongs(request)).count();
         Self { key: self.key, requests: &self.requests[..count.max(1)] }
     }

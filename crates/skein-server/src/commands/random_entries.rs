@@ -19,9 +19,9 @@ use skein_syntax::number::parse_i64;
 
 use super::command_error::{NOT_AN_INTEGER, SYNTAX};
 use super::task::{AT_ONCE, LongReply, SLICE_BYTES, SLICE_KEYS, TaskProgress, TaskSlice, full_from};
-use super::{CommandError, SlicedTask, is};
+use super::{CommandError, Replied, SlicedTask, is};
 use crate::redis::random::{CommandRng, SortedDraws};
-use crate::resp::{Protocol, ReplyWriter, RequestArgs};
+use crate::resp::{Args, Protocol, Reply};
 use skein_data::MembersView;
 
 /// A walk passes about this number of columns in the time in which one is drawn.
@@ -55,7 +55,7 @@ pub(super) trait DrawSource {
     fn is_quick(&self, asked: &RandomQuery) -> bool;
 
     /// Writes the reply at once.
-    fn write_some(&self, asked: &RandomQuery, reply: &mut ReplyWriter<'_>) -> Result<(), CommandError>;
+    fn write_some(&self, asked: &RandomQuery, reply: &mut Reply) -> Replied;
 
     /// Returns a task that writes the reply in slices.
     fn task(&self, asked: RandomQuery) -> Option<RandomTask>;
@@ -65,9 +65,9 @@ pub(super) trait DrawSource {
 pub(super) fn draw<S: DrawSource>(
     source: Option<&S>,
     asked: RandomQuery,
-    reply: &mut ReplyWriter<'_>,
+    reply: &mut Reply,
     long: &mut LongReply,
-) -> Result<(), CommandError> {
+) -> Replied {
     match source {
         None => asked.nothing(reply),
         Some(source) if source.is_quick(&asked) => return source.write_some(&asked, reply),
@@ -91,7 +91,7 @@ pub(super) struct RandomQuery {
 
 impl RandomQuery {
     /// Parses the arguments after the key: nothing, or a count and possibly an option.
-    pub(super) fn parse(entries: RandomEntryKind, args: &RequestArgs<'_>) -> Result<Self, CommandError> {
+    pub(super) fn parse(entries: RandomEntryKind, args: &Args) -> Result<Self, CommandError> {
         if args.len() == 2 {
             return Ok(Self { entries, count: 1, distinct: true, values: false, single: true });
         }
@@ -115,12 +115,12 @@ impl RandomQuery {
     }
 
     /// Writes the reply for an absent key.
-    pub(super) fn nothing(&self, reply: &mut ReplyWriter<'_>) {
+    pub(super) fn nothing(&self, reply: &mut Reply) {
         if self.single { reply.null() } else { reply.array(0) }
     }
 
     /// Writes the head of an array of `count` entries.
-    pub(super) fn head(&self, count: usize, reply: &mut ReplyWriter<'_>) {
+    pub(super) fn head(&self, count: usize, reply: &mut Reply) {
         let pairs = reply.protocol() == Protocol::Resp3;
         if !self.single {
             reply.array(if self.values && !pairs { count * 2 } else { count });
@@ -128,7 +128,7 @@ impl RandomQuery {
     }
 
     /// Writes one entry of the array.
-    pub(super) fn entry(&self, name: &[u8], value: &[u8], reply: &mut ReplyWriter<'_>) {
+    pub(super) fn entry(&self, name: &[u8], value: &[u8], reply: &mut Reply) {
         if self.values && reply.protocol() == Protocol::Resp3 {
             reply.array(2);
         }
@@ -208,7 +208,7 @@ impl RandomTask {
     pub(super) fn step(
         &mut self,
         slice: &TaskSlice<'_, '_>,
-        reply: &mut ReplyWriter<'_>,
+        reply: &mut Reply,
     ) -> Result<TaskProgress, CommandError> {
         let way_out = match self.asked().entries {
             RandomEntryKind::Columns => "ask for fewer columns",
@@ -248,7 +248,7 @@ pub(crate) struct DistinctDraw {
 
 impl DistinctDraw {
     /// Writes some entries. Returns whether there is more to do.
-    fn step(&mut self, reply: &mut ReplyWriter<'_>) -> Result<bool, CommandError> {
+    fn step(&mut self, reply: &mut Reply) -> Result<bool, CommandError> {
         let Self { view, asked, random, wanted, new, prepares } = self;
         if std::mem::take(new) {
             asked.head(*wanted, reply);
@@ -363,7 +363,7 @@ impl RepeatedDraw {
     }
 
     /// Picks or writes some entries. Returns whether there is more to do.
-    fn step(&mut self, reply: &mut ReplyWriter<'_>) -> Result<bool, CommandError> {
+    fn step(&mut self, reply: &mut Reply) -> Result<bool, CommandError> {
         if let Some(view) = self.view.take() {
             self.pick(view)?;
             return Ok(true);
@@ -394,7 +394,7 @@ impl RepeatedDraw {
     }
 
     /// Writes some entries. Returns whether there are more.
-    fn give(&mut self, reply: &mut ReplyWriter<'_>) -> bool {
+    fn give(&mut self, reply: &mut Reply) -> bool {
         let Self { asked, random, draws, picked, given, .. } = self;
         let count = match draws {
             Some(draws) => draws.given.len(),

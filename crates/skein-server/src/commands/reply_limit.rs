@@ -1,7 +1,7 @@
 //! `max-reply`, for commands that reply at once and may name the same thing any number of times.
 
-use super::CommandError;
-use crate::resp::ReplyWriter;
+use super::{CommandError, Replied};
+use crate::resp::Reply;
 use crate::shared::ServerShared;
 
 /// The limit on one reply.
@@ -14,17 +14,17 @@ pub(super) struct ReplyLimit {
 
 impl ReplyLimit {
     /// Returns the server's limit for a reply that begins here.
-    pub(super) fn new(shared: &ServerShared, reply: &ReplyWriter<'_>, way_out: &'static str) -> Self {
+    pub(super) fn new(shared: &ServerShared, reply: &Reply, way_out: &'static str) -> Self {
         Self::of(shared.settings.reply_bytes_max.get(), reply, way_out)
     }
 
     /// Returns this limit for a reply that begins here.
-    pub(super) fn of(bytes_max: usize, reply: &ReplyWriter<'_>, way_out: &'static str) -> Self {
+    pub(super) fn of(bytes_max: usize, reply: &Reply, way_out: &'static str) -> Self {
         Self { start: reply.position(), bytes_max, way_out }
     }
 
     /// Errors if the reply has become too long.
-    pub(super) fn check(&self, reply: &ReplyWriter<'_>) -> Result<(), CommandError> {
+    pub(super) fn check(&self, reply: &Reply) -> Replied {
         self.check_bytes(reply.position() - self.start)
     }
 

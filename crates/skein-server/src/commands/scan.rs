@@ -9,9 +9,9 @@ use skein_syntax::number::parse_i64;
 
 use super::command_error::{NOT_AN_INTEGER, SYNTAX};
 use super::keys::kind_name;
-use super::{AfterCommand, CommandContext, CommandError, is};
+use super::{AfterCommand, CommandContext, CommandError, CommandResult, is};
 use crate::redis::glob::{Glob, STEPS_MAX, literal_prefix};
-use crate::resp::{Protocol, ReplyWriter, RequestArgs};
+use crate::resp::{Args, Protocol, Reply};
 use crate::shared::ServerShared;
 use skein_data::RowView;
 
@@ -30,7 +30,7 @@ pub(super) struct ScanOptions<'a> {
 
 impl<'a> ScanOptions<'a> {
     /// Parses the options from argument `first` on. TYPE is allowed only for a scan of `keys`.
-    pub(super) fn parse(args: &RequestArgs<'a>, first: usize, keys: bool) -> Result<Self, CommandError> {
+    pub(super) fn parse(args: &Args<'a>, first: usize, keys: bool) -> Result<Self, CommandError> {
         let mut options = Self { pattern: None, steps: Cell::new(0), kind: None, count: 10 };
         let mut rest = args.from(first);
         while let Some(word) = rest.next() {
@@ -119,7 +119,7 @@ impl<'o, 'a> ScanPageFiller<'o, 'a> {
 
     /// Adds the next pair if its name matches; `write` writes its second half. Breaks at the first
     /// pair of the next page.
-    pub(super) fn take(&mut self, name: &[u8], write: impl FnOnce(&mut ReplyWriter<'_>)) -> ControlFlow<()> {
+    pub(super) fn take(&mut self, name: &[u8], write: impl FnOnce(&mut Reply)) -> ControlFlow<()> {
         self.take_some(name, 2, write)
     }
 
@@ -129,12 +129,7 @@ impl<'o, 'a> ScanPageFiller<'o, 'a> {
     }
 
     /// Does the same with a number of elements. The first element is the name.
-    fn take_some(
-        &mut self,
-        name: &[u8],
-        elements: usize,
-        write: impl FnOnce(&mut ReplyWriter<'_>),
-    ) -> ControlFlow<()> {
+    fn take_some(&mut self, name: &[u8], elements: usize, write: impl FnOnce(&mut Reply)) -> ControlFlow<()> {
         let matched_long = self.ends_early && self.seen > 0 && self.options.has_matched_long();
         if self.seen == self.most || matched_long {
             self.page.more_after = Some(std::mem::take(&mut self.last));
@@ -149,7 +144,7 @@ impl<'o, 'a> ScanPageFiller<'o, 'a> {
         self.last.extend_from_slice(name);
         if self.options.matches(name) {
             self.page.count += elements;
-            let mut list = ReplyWriter::new(&mut self.page.elements, self.protocol);
+            let mut list = Reply::new(&mut self.page.elements, self.protocol);
             list.bulk(name);
             write(&mut list);
         }
@@ -204,7 +199,7 @@ fn after_cursor(shared: &ServerShared, cursor: u64) -> Result<Option<Vec<u8>>, C
 pub(super) struct EntryScan<'s, 'a, 'o> {
     shared: &'s ServerShared,
     cursor: u64,
-    args: &'s RequestArgs<'a>,
+    args: &'s Args<'a>,
     options: &'o mut Option<ScanOptions<'a>>,
     protocol: Protocol,
 }
@@ -226,11 +221,11 @@ impl<'a, 'o> EntryScan<'_, 'a, 'o> {
 /// Runs HSCAN, SSCAN or ZSCAN: `fill` fills a page from the row of the key. As in Redis, the
 /// options are not checked if the key does not exist.
 pub(super) fn scan_entries(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-    fill: impl FnOnce(RowView<'_>, EntryScan<'_, '_, '_>) -> Result<ScanPage, CommandError>,
-) -> Result<AfterCommand, CommandError> {
+    context: &mut CommandContext,
+    args: &Args,
+    reply: &mut Reply,
+    fill: impl FnOnce(RowView, EntryScan<'_, '_, '_>) -> Result<ScanPage, CommandError>,
+) -> CommandResult {
     let cursor = parse_cursor(args.get(2))?;
     let (shared, protocol, mut options) = (context.shared, reply.protocol(), None);
     let scan = EntryScan { shared, cursor, args, options: &mut options, protocol };
@@ -243,7 +238,7 @@ pub(super) fn scan_entries(
 }
 
 /// Replies with a page, and with the cursor that continues after it.
-fn write_page(shared: &ServerShared, cursor: u64, page: &ScanPage, reply: &mut ReplyWriter<'_>) {
+fn write_page(shared: &ServerShared, cursor: u64, page: &ScanPage, reply: &mut Reply) {
     let next = page.more_after.as_ref().map_or(0, |last| shared.data.cursors.put(last, cursor));
     reply.array(2);
     reply.bulk_number(next);
@@ -251,11 +246,7 @@ fn write_page(shared: &ServerShared, cursor: u64, page: &ScanPage, reply: &mut R
     reply.raw(&page.elements);
 }
 
-pub(super) fn scan(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<AfterCommand, CommandError> {
+pub(super) fn scan(context: &mut CommandContext, args: &Args, reply: &mut Reply) -> CommandResult {
     let cursor = parse_cursor(args.get(1))?;
     let options = ScanOptions::parse(args, 2, true)?;
     let after = after_cursor(context.shared, cursor)?;
@@ -273,7 +264,7 @@ pub(super) fn scan(
 }
 
 /// Returns the range of keys that can match a pattern: all keys, if the engine does not order them.
-pub(super) fn within(context: &CommandContext<'_>, pattern: Option<&[u8]>) -> KeyRange {
+pub(super) fn within(context: &CommandContext, pattern: Option<&[u8]>) -> KeyRange {
     pattern.filter(|_| context.session.is_ordered()).map_or(KeyRange::ALL, range_of)
 }
 
@@ -287,15 +278,15 @@ fn range_of(pattern: &[u8]) -> KeyRange {
 
 /// Collects the matching keys of the range, within the limits of one call.
 fn gather(
-    context: &mut CommandContext<'_>,
+    context: &mut CommandContext,
     range: &KeyRange,
     options: &ScanOptions<'_>,
-    reply: &ReplyWriter<'_>,
+    reply: &Reply,
 ) -> Result<ScanPage, CommandError> {
     let (mut page, mut looked_at) = (ScanPage::default(), 0);
     let mut last = Vec::new();
     let mut more = false;
-    let mut list = ReplyWriter::new(&mut page.elements, reply.protocol());
+    let mut list = Reply::new(&mut page.elements, reply.protocol());
     let most = options.count.saturating_add(1);
     context.session.walk(context.client.keyspace(), range.bounds(), most, |key, row| {
         let full = list.position() > context.shared.settings.output_bytes_max.get();

@@ -11,38 +11,26 @@ use super::command_error::{NOT_AN_INTEGER, SYNTAX};
 use super::task::{RemoveRangeTask, SlicedTask};
 use super::{AfterCommand, CommandContext, CommandError, CommandResult, is};
 use crate::report::info::{self, InfoNumbers};
-use crate::resp::{ReplyWriter, RequestArgs};
+use crate::resp::{Args, Reply};
 
-pub(super) fn dbsize(
-    context: &mut CommandContext<'_>,
-    _: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> CommandResult {
+pub(super) fn dbsize(context: &mut CommandContext, _: &Args, reply: &mut Reply) -> CommandResult {
     reply.count(context.keys());
     Ok(AfterCommand::Done)
 }
 
-pub(super) fn flushdb(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    _: &mut ReplyWriter<'_>,
-) -> CommandResult {
+pub(super) fn flushdb(context: &mut CommandContext, args: &Args, _: &mut Reply) -> CommandResult {
     let keyspace = context.client.keyspace();
     flush(args, vec![keyspace])
 }
 
-pub(super) fn flushall(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    _: &mut ReplyWriter<'_>,
-) -> CommandResult {
+pub(super) fn flushall(context: &mut CommandContext, args: &Args, _: &mut Reply) -> CommandResult {
     // This includes databases that no client can select, because there were more of them before.
     let databases = (1..DATABASES_MAX).map(StoredKeyspace::of_database);
     let with_keys = databases.filter(|keyspace| context.session.keyspace_stats(*keyspace).keys > 0);
     flush(args, std::iter::once(StoredKeyspace::DEFAULT).chain(with_keys).collect())
 }
 
-fn flush(args: &RequestArgs<'_>, keyspaces: Vec<StoredKeyspace>) -> CommandResult {
+fn flush(args: &Args, keyspaces: Vec<StoredKeyspace>) -> CommandResult {
     let fine = match args.len() {
         1 => true,
         2 => is(args.get(1), "SYNC") || is(args.get(1), "ASYNC"),
@@ -54,11 +42,7 @@ fn flush(args: &RequestArgs<'_>, keyspaces: Vec<StoredKeyspace>) -> CommandResul
     Ok(AfterCommand::Slices(Box::new(SlicedTask::Remove(RemoveRangeTask::flush(keyspaces)))))
 }
 
-pub(super) fn info(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> CommandResult {
+pub(super) fn info(context: &mut CommandContext, args: &Args, reply: &mut Reply) -> CommandResult {
     let sections: Vec<&[u8]> = args.from(1).collect();
     let databases = context.shared.data.keyspaces(|keyspace| context.session.keyspace_stats(keyspace));
     let mut store = context.session.stats();
@@ -67,19 +51,11 @@ pub(super) fn info(
     Ok(AfterCommand::Done)
 }
 
-pub(super) fn save(
-    _: &mut CommandContext<'_>,
-    _: &RequestArgs<'_>,
-    _: &mut ReplyWriter<'_>,
-) -> CommandResult {
+pub(super) fn save(_: &mut CommandContext, _: &Args, _: &mut Reply) -> CommandResult {
     Ok(AfterCommand::Checkpoint)
 }
 
-pub(super) fn bgsave(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> CommandResult {
+pub(super) fn bgsave(context: &mut CommandContext, args: &Args, reply: &mut Reply) -> CommandResult {
     let schedule = match args.len() {
         1 => false,
         2 if is(args.get(1), "SCHEDULE") => true,
@@ -100,11 +76,7 @@ pub(super) fn bgsave(
 
 /// Starts a checkpoint, which replaces the older logs. During a checkpoint, schedules another one,
 /// as Redis does during a BGSAVE.
-pub(super) fn bgrewriteaof(
-    context: &mut CommandContext<'_>,
-    _: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> CommandResult {
+pub(super) fn bgrewriteaof(context: &mut CommandContext, _: &Args, reply: &mut Reply) -> CommandResult {
     let started = context.session.engine().checkpoint_in_background();
     if !started {
         context.shared.data.checkpoints.schedule();
@@ -116,11 +88,7 @@ pub(super) fn bgrewriteaof(
 
 /// Runs `SHUTDOWN [SAVE] [NOW]`. A stop always keeps all writes, so SAVE changes nothing. NOW does
 /// not wait for replicas, and this server has no replicas. NOSAVE and FORCE are rejected.
-pub(super) fn shutdown(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    _: &mut ReplyWriter<'_>,
-) -> CommandResult {
+pub(super) fn shutdown(context: &mut CommandContext, args: &Args, _: &mut Reply) -> CommandResult {
     check_shutdown(args)?;
     tracing::info!(client = context.client.id, "a client stopped the server");
     context.shared.stop();
@@ -128,7 +96,7 @@ pub(super) fn shutdown(
 }
 
 /// Errors if the options ask for something that a stop cannot do.
-pub(crate) fn check_shutdown(args: &RequestArgs<'_>) -> Result<(), CommandError> {
+pub(crate) fn check_shutdown(args: &Args) -> Result<(), CommandError> {
     if args.from(1).any(|arg| is(arg, "SAVE")) && args.from(1).any(|arg| is(arg, "NOSAVE")) {
         return Err(SYNTAX);
     }
@@ -153,11 +121,7 @@ pub(crate) fn check_shutdown(args: &RequestArgs<'_>) -> Result<(), CommandError>
     Ok(())
 }
 
-pub(super) fn last_save(
-    context: &mut CommandContext<'_>,
-    _: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> CommandResult {
+pub(super) fn last_save(context: &mut CommandContext, _: &Args, reply: &mut Reply) -> CommandResult {
     // As in Redis, a server without a checkpoint returns its start time.
     let last = context.session.engine().stats().last_checkpoint_unix_s;
     reply.count(if last > 0 { last } else { context.shared.identity.started_unix_s } as usize);
@@ -165,7 +129,7 @@ pub(super) fn last_save(
 }
 
 /// Replies with the current time.
-pub(super) fn time(reply: &mut ReplyWriter<'_>) -> CommandResult {
+pub(super) fn time(reply: &mut Reply) -> CommandResult {
     let now = UNIX_EPOCH.elapsed().unwrap_or_default();
     reply.array(2);
     reply.bulk_number(now.as_secs());
@@ -175,11 +139,7 @@ pub(super) fn time(reply: &mut ReplyWriter<'_>) -> CommandResult {
 
 /// Runs WAIT. There are no replicas, so the number of acknowledgements is 0, however long a client
 /// waits.
-pub(super) fn wait(
-    _: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> CommandResult {
+pub(super) fn wait(_: &mut CommandContext, args: &Args, reply: &mut Reply) -> CommandResult {
     parse_i64(args.get(1)).ok_or(NOT_AN_INTEGER)?;
     check_wait_timeout(args.get(2))?;
     reply.int(0);
@@ -197,11 +157,7 @@ pub(super) fn check_wait_timeout(timeout: &[u8]) -> Result<(), CommandError> {
 
 /// Runs `LOLWUT [VERSION version]`. Returns the version, as Redis does for a version without a
 /// drawing.
-pub(super) fn lolwut(
-    _: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> CommandResult {
+pub(super) fn lolwut(_: &mut CommandContext, args: &Args, reply: &mut Reply) -> CommandResult {
     if args.len() > 2 && is(args.get(1), "VERSION") {
         parse_i64(args.get(2)).ok_or(NOT_AN_INTEGER)?;
     }

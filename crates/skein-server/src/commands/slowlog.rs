@@ -4,9 +4,9 @@ use skein_syntax::number::parse_i64;
 
 use super::reply_limit::ReplyLimit;
 use super::subcommands::{help, subcommand, unknown_or_wrong};
-use super::{AfterCommand, CommandContext, CommandError};
+use super::{AfterCommand, CommandContext, CommandError, CommandResult};
 use crate::observe::slowlog::SlowlogEntry;
-use crate::resp::{ReplyWriter, RequestArgs};
+use crate::resp::{Args, Reply};
 
 /// Number of entries in the reply of GET without a count.
 const COUNT_DEFAULT: usize = 10;
@@ -24,11 +24,7 @@ const HELP: &[&str] = &[
     "    Prints this help.",
 ];
 
-pub(super) fn slowlog(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<AfterCommand, CommandError> {
+pub(super) fn slowlog(context: &mut CommandContext, args: &Args, reply: &mut Reply) -> CommandResult {
     let slowlog = &context.shared.observing.slowlog;
     match subcommand(args)? {
         "get" => {
@@ -50,7 +46,7 @@ pub(super) fn slowlog(
     Ok(AfterCommand::Done)
 }
 
-fn count(args: &RequestArgs<'_>) -> Result<usize, CommandError> {
+fn count(args: &Args) -> Result<usize, CommandError> {
     match args.len() {
         2 => Ok(COUNT_DEFAULT),
         3 => match parse_i64(args.get(2)) {
@@ -62,7 +58,7 @@ fn count(args: &RequestArgs<'_>) -> Result<usize, CommandError> {
     }
 }
 
-fn write(entry: &SlowlogEntry, reply: &mut ReplyWriter<'_>) {
+fn write(entry: &SlowlogEntry, reply: &mut Reply) {
     reply.array(6);
     reply.places(entry.id);
     reply.places(entry.unix_s);

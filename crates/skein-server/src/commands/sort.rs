@@ -17,7 +17,7 @@ use crate::clients::client::ClientState;
 use crate::command_table::{COMMANDS, find};
 use crate::request::moved_keys::in_other_keyspace;
 use crate::resp::double::parse_weight;
-use crate::resp::{ReplyWriter, RequestArgs};
+use crate::resp::{Args, Reply};
 use skein_data::{
     CollectionKind, EngineKeys, ListEnd, RowView, RowWriter as _, ScanDirection, StoredKeyspace, is_reserved,
 };
@@ -43,7 +43,7 @@ struct SortQuery<'a> {
 
 impl<'a> SortQuery<'a> {
     fn parse(
-        args: &RequestArgs<'a>,
+        args: &Args<'a>,
         keyspace: StoredKeyspace,
         may_store: bool,
         reads_all: impl Fn() -> bool,
@@ -118,7 +118,7 @@ struct SortedKey {
 }
 
 /// Returns the elements of a key. `None` if it holds something else.
-fn elements_of(row: RowView<'_>) -> Result<Option<SortedKey>, CommandError> {
+fn elements_of(row: RowView) -> Result<Option<SortedKey>, CommandError> {
     let mut elements = Vec::new();
     let of_list = row.list(|list| {
         list.walk(ListEnd::Front, |element| {
@@ -142,7 +142,7 @@ fn elements_of(row: RowView<'_>) -> Result<Option<SortedKey>, CommandError> {
 /// Returns the value that a pattern names for an element: `weight_*` a key, `object_*->field` a
 /// column, `#` the element itself.
 fn value_at(
-    session: &mut EngineKeys<'_>,
+    session: &mut EngineKeys,
     keyspace: StoredKeyspace,
     pattern: &[u8],
     element: &[u8],
@@ -192,7 +192,7 @@ impl SortWeight {
 
 /// Returns the weight of an element.
 fn weight_of(
-    session: &mut EngineKeys<'_>,
+    session: &mut EngineKeys,
     query: &SortQuery<'_>,
     element: &[u8],
 ) -> Result<SortWeight, CommandError> {
@@ -209,7 +209,7 @@ fn weight_of(
 
 /// Returns the elements in the order of their weights. With equal numbers, elements are compared.
 fn sorted(
-    session: &mut EngineKeys<'_>,
+    session: &mut EngineKeys,
     query: &SortQuery<'_>,
     elements: Vec<Vec<u8>>,
 ) -> Result<Vec<Vec<u8>>, CommandError> {
@@ -227,7 +227,7 @@ fn sorted(
 
 /// Returns the values of the reply; `None` for an absent one.
 fn result_of(
-    session: &mut EngineKeys<'_>,
+    session: &mut EngineKeys,
     query: &SortQuery<'_>,
     key: &[u8],
     must_be_ordered: bool,
@@ -258,11 +258,7 @@ fn result_of(
 }
 
 /// Replaces the contents of a key by a list of the values; an absent value is an empty one.
-fn store(
-    context: &mut CommandContext<'_>,
-    key: &[u8],
-    values: &[Option<Vec<u8>>],
-) -> Result<(), CommandError> {
+fn store(context: &mut CommandContext, key: &[u8], values: &[Option<Vec<u8>>]) -> Result<(), CommandError> {
     let elements = || values.iter().map(|value| value.as_deref().unwrap_or_default());
     context.write(|writer| {
         writer.replace_list::<_, CommandError>(key, None, |list| Ok(list.push(ListEnd::Back, elements())?))
@@ -271,16 +267,16 @@ fn store(
 
 /// Returns whether the rights that allow this request, in its stored form, allow to read every key:
 /// BY and GET read keys that the request does not name.
-fn may_read_all_keys(client: &ClientState, args: &RequestArgs<'_>) -> bool {
+fn may_read_all_keys(client: &ClientState, args: &Args) -> bool {
     let Some(command) = find(args.get(0)) else { return false };
     let named = in_other_keyspace(&COMMANDS[command], args, StoredKeyspace::DEFAULT);
     named.args().is_some_and(|named| client.may_read_all_keys_in(command, &named))
 }
 
 pub(super) fn run(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
+    context: &mut CommandContext,
+    args: &Args,
+    reply: &mut Reply,
     may_store: bool,
 ) -> CommandResult {
     let reads_all = || may_read_all_keys(context.client, args);

@@ -9,7 +9,7 @@ use skein_syntax::number::parse_i64;
 use super::command_error::{NOT_AN_INTEGER, SYNTAX};
 use super::subcommands::{help, subcommand};
 use super::{AfterCommand, CommandContext, CommandError, CommandResult, is};
-use crate::resp::{ReplyWriter, RequestArgs};
+use crate::resp::{Args, Reply};
 
 /// The error for every command about a cluster, also for CLUSTER HELP. Clients know this text.
 pub(super) const NO_CLUSTER: CommandError =
@@ -23,11 +23,7 @@ const MODULE_HELP: &[&str] = &[
     "    Prints this help.",
 ];
 
-pub(super) fn module(
-    _: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> CommandResult {
+pub(super) fn module(_: &mut CommandContext, args: &Args, reply: &mut Reply) -> CommandResult {
     match subcommand(args)? {
         "help" => help(MODULE_HELP, reply),
         "list" => reply.array(0),
@@ -42,11 +38,7 @@ pub(super) fn module(
 }
 
 /// Runs REPLICAOF and SLAVEOF. The server is no replica, so NO ONE changes nothing.
-pub(super) fn replica_of(
-    _: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> CommandResult {
+pub(super) fn replica_of(_: &mut CommandContext, args: &Args, reply: &mut Reply) -> CommandResult {
     if is(args.get(1), "NO") && is(args.get(2), "ONE") {
         reply.ok();
         return Ok(AfterCommand::Done);
@@ -63,7 +55,7 @@ pub(super) fn replica_of(
 
 /// Writes the role of a master without replicas. Nothing is ever sent to a replica, so the offset
 /// is 0.
-pub(super) fn role(reply: &mut ReplyWriter<'_>) -> CommandResult {
+pub(super) fn role(reply: &mut Reply) -> CommandResult {
     reply.array(3);
     reply.bulk(b"master");
     reply.int(0);
@@ -73,11 +65,7 @@ pub(super) fn role(reply: &mut ReplyWriter<'_>) -> CommandResult {
 
 /// `FAILOVER [TO host port [FORCE]] [ABORT] [TIMEOUT milliseconds]`: correct requests fail for want
 /// of replicas.
-pub(super) fn failover(
-    _: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    _: &mut ReplyWriter<'_>,
-) -> CommandResult {
+pub(super) fn failover(_: &mut CommandContext, args: &Args, _: &mut Reply) -> CommandResult {
     let (mut to, mut force, mut timeout) = (false, false, false);
     if args.len() == 2 && is(args.get(1), "ABORT") {
         return Err(CommandError::text("ERR No failover in progress."));
@@ -105,11 +93,7 @@ pub(super) fn failover(
 
 /// `WAITAOF numlocal numreplicas timeout` (Redis 7.2): replies when all writes so far are on disk.
 /// The log is synced at once, so the timeout is not needed, and there are no replicas to wait for.
-pub(super) fn wait_aof(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> CommandResult {
+pub(super) fn wait_aof(context: &mut CommandContext, args: &Args, reply: &mut Reply) -> CommandResult {
     let must_be_local = match parse_i64(args.get(1)) {
         None => return Err(NOT_AN_INTEGER),
         Some(local @ 0..=1) => local == 1,

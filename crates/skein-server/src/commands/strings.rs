@@ -12,10 +12,10 @@ use skein_syntax::number::parse_i64;
 
 use super::command_error::{INFINITE_SUM, NOT_A_FLOAT, NOT_AN_INTEGER, SYNTAX, WRONG_TYPE};
 use super::expiry::ExpiryOption;
-use super::{AfterCommand, CommandContext, CommandError, is};
+use super::{AfterCommand, CommandContext, CommandError, CommandResult, Replied, is};
 use crate::planted_bugs::{self, PlantedBug};
 use crate::redis::long_double::LongDouble;
-use crate::resp::{ReplyWriter, RequestArgs};
+use crate::resp::{Args, Reply};
 use skein_data::{
     DiskError, EngineWriter, Error, RowAllocator, RowChange, RowRef, RowView, RowWriter as _, VALUE_BYTES_MAX,
 };
@@ -30,7 +30,7 @@ pub(super) fn value_of(row: Option<RowRef<'_>>) -> Result<Option<&[u8]>, Command
     row.map(|row| row.value().ok_or_else(CommandError::wrong_type)).transpose()
 }
 
-pub(super) fn get(row: Option<RowView<'_>>, _: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
+pub(super) fn get(row: Option<RowView>, _: &Args, reply: &mut Reply) {
     match row.map(|row| row.value()) {
         None => reply.null(),
         Some(Some(value)) => reply.bulk(value),
@@ -38,7 +38,7 @@ pub(super) fn get(row: Option<RowView<'_>>, _: &RequestArgs<'_>, reply: &mut Rep
     }
 }
 
-pub(super) fn strlen(row: Option<RowView<'_>>, _: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
+pub(super) fn strlen(row: Option<RowView>, _: &Args, reply: &mut Reply) {
     match row.map(|row| row.value()) {
         None => reply.int(0),
         Some(Some(value)) => reply.count(value.len()),
@@ -47,7 +47,7 @@ pub(super) fn strlen(row: Option<RowView<'_>>, _: &RequestArgs<'_>, reply: &mut 
 }
 
 /// Returns the use of the key of SET, which reads only with the option GET.
-fn set_key_flags(args: &RequestArgs<'_>) -> &'static str {
+fn set_key_flags(args: &Args<'_>) -> &'static str {
     if args.from(3).any(|word| is(word, "GET")) { "RW access update" } else { "OW update" }
 }
 
@@ -61,7 +61,7 @@ struct SetOptions<'a> {
 }
 
 impl<'a> SetOptions<'a> {
-    fn parse(args: &RequestArgs<'a>) -> Result<Self, CommandError> {
+    fn parse(args: &Args<'a>) -> Result<Self, CommandError> {
         let mut options = Self::default();
         let mut rest = args.from(3);
         while let Some(arg) = rest.next() {
@@ -79,11 +79,7 @@ impl<'a> SetOptions<'a> {
     }
 }
 
-pub(super) fn set(
-    writer: &mut EngineWriter<'_, '_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
+pub(super) fn set(writer: &mut EngineWriter, args: &Args, reply: &mut Reply) -> Replied {
     let (key, value) = (args.get(1), args.get(2));
     if args.len() == 3 {
         writer.put(key, value)?;
@@ -120,11 +116,7 @@ pub(super) fn set(
     Ok(())
 }
 
-pub(super) fn set_nx(
-    writer: &mut EngineWriter<'_, '_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
+pub(super) fn set_nx(writer: &mut EngineWriter, args: &Args, reply: &mut Reply) -> Replied {
     let updated = writer.update(args.get(1), |row, rows| {
         Ok::<_, CommandError>(if row.is_some() {
             RowChange::Keep
@@ -136,11 +128,7 @@ pub(super) fn set_nx(
     Ok(())
 }
 
-pub(super) fn get_del(
-    writer: &mut EngineWriter<'_, '_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
+pub(super) fn get_del(writer: &mut EngineWriter, args: &Args, reply: &mut Reply) -> Replied {
     let start = reply.position();
     writer.update(args.get(1), |row, _| {
         reply.truncate(start);
@@ -151,11 +139,7 @@ pub(super) fn get_del(
     Ok(())
 }
 
-pub(super) fn get_set(
-    writer: &mut EngineWriter<'_, '_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
+pub(super) fn get_set(writer: &mut EngineWriter, args: &Args, reply: &mut Reply) -> Replied {
     let start = reply.position();
     writer.update(args.get(1), |row, rows| {
         reply.truncate(start);
@@ -169,17 +153,13 @@ pub(super) fn get_set(
 /// Returns the change to a new value that keeps the expiry time.
 pub(super) fn changed(
     rows: &RowAllocator,
-    row: Option<RowRef<'_>>,
+    row: Option<RowRef>,
     parts: &[&[u8]],
 ) -> Result<RowChange, CommandError> {
     Ok(RowChange::Put(rows.value_until(parts, row.and_then(skein_data::RowRef::expires_at))?))
 }
 
-pub(super) fn append(
-    writer: &mut EngineWriter<'_, '_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
+pub(super) fn append(writer: &mut EngineWriter, args: &Args, reply: &mut Reply) -> Replied {
     let more = args.get(2);
     let mut len = 0;
     writer.update(args.get(1), |row, rows| {
@@ -194,39 +174,22 @@ pub(super) fn append(
     Ok(())
 }
 
-pub(super) fn add(
-    writer: &mut EngineWriter<'_, '_>,
-    key: &[u8],
-    by: i64,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
+pub(super) fn add(writer: &mut EngineWriter, key: &[u8], by: i64, reply: &mut Reply) -> Replied {
     reply.int(writer.increment(key, by)?);
     Ok(())
 }
 
-pub(super) fn incr_by(
-    writer: &mut EngineWriter<'_, '_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
+pub(super) fn incr_by(writer: &mut EngineWriter, args: &Args, reply: &mut Reply) -> Replied {
     add(writer, args.get(1), parse_i64(args.get(2)).ok_or(NOT_AN_INTEGER)?, reply)
 }
 
-pub(super) fn decr_by(
-    writer: &mut EngineWriter<'_, '_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
+pub(super) fn decr_by(writer: &mut EngineWriter, args: &Args, reply: &mut Reply) -> Replied {
     let by = parse_i64(args.get(2)).ok_or(NOT_AN_INTEGER)?;
     let by = by.checked_neg().ok_or(CommandError::text("ERR decrement would overflow"))?;
     add(writer, args.get(1), by, reply)
 }
 
-pub(super) fn incr_by_float(
-    writer: &mut EngineWriter<'_, '_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
+pub(super) fn incr_by_float(writer: &mut EngineWriter, args: &Args, reply: &mut Reply) -> Replied {
     let mut text = String::new();
     writer.update(args.get(1), |row, rows| {
         let value = value_of(row)?.map_or(Some(LongDouble::ZERO), LongDouble::parse).ok_or(NOT_A_FLOAT)?;
@@ -238,11 +201,7 @@ pub(super) fn incr_by_float(
     Ok(())
 }
 
-pub(super) fn mget(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<AfterCommand, CommandError> {
+pub(super) fn mget(context: &mut CommandContext, args: &Args, reply: &mut Reply) -> CommandResult {
     let keys: Vec<&[u8]> = args.from(1).collect();
     let limit = context.shared.settings.reply_bytes_max.get();
     let start = reply.position();
@@ -271,15 +230,11 @@ pub(super) fn mget(
 }
 
 /// Returns the keys and values of MSET and MSETNX.
-pub(super) fn pairs_of<'a>(args: &RequestArgs<'a>) -> Vec<(&'a [u8], &'a [u8])> {
+pub(super) fn pairs_of<'a>(args: &Args<'a>) -> Vec<(&'a [u8], &'a [u8])> {
     (1..args.len()).step_by(2).map(|i| (args.get(i), args.get(i + 1))).collect()
 }
 
-pub(super) fn mset(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<AfterCommand, CommandError> {
+pub(super) fn mset(context: &mut CommandContext, args: &Args, reply: &mut Reply) -> CommandResult {
     if args.len().is_multiple_of(2) {
         return Err(CommandError::wrong_arity("mset"));
     }

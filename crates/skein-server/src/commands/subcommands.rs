@@ -8,25 +8,25 @@
 
 use super::{Command, CommandError, QUOTED_BYTES_MAX, find, quoted, takes};
 use crate::command_table::{COMMANDS, Subcommand};
-use crate::resp::{ReplyWriter, RequestArgs};
+use crate::resp::{Args, Reply};
 
 /// Returns the name of the subcommand in argument 1 of a request.
 ///
 /// # Errors
 /// If the name is unknown or the number of arguments is wrong.
-pub(super) fn subcommand(args: &RequestArgs<'_>) -> Result<&'static str, CommandError> {
+pub(super) fn subcommand(args: &Args<'_>) -> Result<&'static str, CommandError> {
     let command = find(args.get(0)).map(|index| &COMMANDS[index]);
     command.map_or_else(|| Err(unknown(args)), |command| command.subcommand(args)).map(|found| found.name)
 }
 
 /// Returns the error for an unknown subcommand.
-fn unknown(args: &RequestArgs<'_>) -> CommandError {
+fn unknown(args: &Args) -> CommandError {
     let (before, shown) = (&b"ERR unknown subcommand '"[..], quoted(args.get(1), QUOTED_BYTES_MAX));
     CommandError::owned([before, shown, &way_out(args)].concat())
 }
 
 /// Returns the end of an error, which names the subcommand HELP.
-fn way_out(args: &RequestArgs<'_>) -> Vec<u8> {
+fn way_out(args: &Args) -> Vec<u8> {
     [b"'. Try ", &*args.get(0).to_ascii_uppercase(), b" HELP."].concat()
 }
 
@@ -35,7 +35,7 @@ impl Command {
     ///
     /// # Errors
     /// See [`subcommand`].
-    fn subcommand(&self, args: &RequestArgs<'_>) -> Result<&'static Subcommand, CommandError> {
+    fn subcommand(&self, args: &Args<'_>) -> Result<&'static Subcommand, CommandError> {
         let found = self.subcommand_of(args).ok_or_else(|| unknown(args))?;
         if takes(found.arity, args.len()) {
             Ok(found)
@@ -49,7 +49,7 @@ impl Command {
     ///
     /// # Errors
     /// See [`subcommand`].
-    pub(crate) fn check_subcommand(&self, args: &RequestArgs<'_>) -> Result<(), CommandError> {
+    pub(crate) fn check_subcommand(&self, args: &Args) -> Result<(), CommandError> {
         if self.subcommands.is_empty() || args.len() == 1 {
             return Ok(());
         }
@@ -59,13 +59,13 @@ impl Command {
 
 /// Returns the error for an unknown subcommand or a wrong number of arguments. For commands that
 /// check their subcommand themselves.
-pub(super) fn unknown_or_wrong(args: &RequestArgs<'_>) -> CommandError {
+pub(super) fn unknown_or_wrong(args: &Args) -> CommandError {
     let before = &b"ERR unknown subcommand or wrong number of arguments for '"[..];
     CommandError::owned([before, quoted(args.get(1), QUOTED_BYTES_MAX), &way_out(args)].concat())
 }
 
 /// Writes a help text as an array of lines.
-pub(super) fn help(lines: &[&str], reply: &mut ReplyWriter<'_>) {
+pub(super) fn help(lines: &[&str], reply: &mut Reply) {
     reply.array(lines.len());
     for line in lines {
         reply.simple(line);

@@ -25,7 +25,6 @@ use std::sync::Arc;
 
 use skein_syntax::{KeyRange, RangeProjection};
 
-use super::CommandError;
 use super::dump::{DumpTask, answer_stream};
 use super::geo::GeoSearchTask;
 use super::hashes::{ColumnsReply, write_named};
@@ -38,10 +37,11 @@ use super::skein::{KeyContentsTask, long_contents, write_contents, write_details
 use super::sorted_sets::{MembersReply, SetOperationTask};
 use super::streams::{EntriesReply, ReadStreamsTask};
 use super::strings::lcs::LcsTask;
+use super::{CommandError, Replied};
 use crate::clients::client::HeldSnapshot;
 use crate::notice::key_events::KeyChanges;
 use crate::redis::glob::{Glob, STEPS_MAX};
-use crate::resp::{Protocol, ReplyWriter};
+use crate::resp::{Protocol, Reply};
 use skein_data::{
     CollectionKind, EngineKeys, EngineSnapshot, RowView, ScanDirection, SnapshotRelease, StoredKeyspace,
     Ticket,
@@ -144,7 +144,7 @@ pub(crate) struct TaskSlice<'s, 'k> {
 
 impl TaskSlice<'_, '_> {
     /// Errors if the reply has become too long.
-    pub(super) fn check_len(&self, reply: &ReplyWriter<'_>, way_out: &str) -> Result<(), CommandError> {
+    pub(super) fn check_len(&self, reply: &Reply, way_out: &str) -> Replied {
         self.check_bytes(reply.position() - self.start, way_out)
     }
 
@@ -201,7 +201,7 @@ impl SlicedTask {
     pub(crate) fn step(
         &mut self,
         slice: &mut TaskSlice<'_, '_>,
-        reply: &mut ReplyWriter<'_>,
+        reply: &mut Reply,
     ) -> Result<TaskProgress, CommandError> {
         match self {
             Self::Range(task) => task.step(slice, reply),
@@ -294,7 +294,7 @@ impl RangeTask {
     fn step(
         &mut self,
         slice: &mut TaskSlice<'_, '_>,
-        reply: &mut ReplyWriter<'_>,
+        reply: &mut Reply,
     ) -> Result<TaskProgress, CommandError> {
         if self.ended.is_none() {
             let progress = self.write_slice(slice, reply);
@@ -312,7 +312,7 @@ impl RangeTask {
     fn continue_inside(
         &mut self,
         slice: &mut TaskSlice<'_, '_>,
-        reply: &mut ReplyWriter<'_>,
+        reply: &mut Reply,
     ) -> Result<bool, CommandError> {
         let Some(task) = &mut self.inside else { return Ok(false) };
         let more = matches!(task.step(slice, reply)?, TaskProgress::More);
@@ -327,7 +327,7 @@ impl RangeTask {
     fn write_slice(
         &mut self,
         slice: &mut TaskSlice<'_, '_>,
-        reply: &mut ReplyWriter<'_>,
+        reply: &mut Reply,
     ) -> Result<TaskProgress, CommandError> {
         if self.continue_inside(slice, reply)? {
             return Ok(TaskProgress::More);
@@ -384,9 +384,9 @@ impl RangeTask {
 /// Writes one key. Returns the number of elements. Leaves long contents to a task in `inside`.
 fn write_entry(
     key: &[u8],
-    row: RowView<'_>,
+    row: RowView,
     shape: &RangeFormat,
-    reply: &mut ReplyWriter<'_>,
+    reply: &mut Reply,
     inside: &mut Option<Box<SlicedTask>>,
 ) -> Result<usize, CommandError> {
     match shape {
@@ -424,10 +424,7 @@ fn write_entry(
 
 /// Writes the payload of a stream, as DUMP does, because its entries alone are not all of it.
 /// Returns the task that writes a long one.
-fn write_stream_payload(
-    row: RowView<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<Option<Box<SlicedTask>>, CommandError> {
+fn write_stream_payload(row: RowView, reply: &mut Reply) -> Result<Option<Box<SlicedTask>>, CommandError> {
     let (mut long, start) = (LongReply::Slices(None), reply.position());
     row.stream(|stream| answer_stream(stream, reply, &mut long))?.transpose()?;
     if let LongReply::Slices(Some(task)) = long {

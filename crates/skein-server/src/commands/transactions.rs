@@ -14,7 +14,7 @@ pub(crate) mod table;
 use super::command_error::NOT_IN_MULTI;
 use super::{AfterCommand, Command, CommandContext, CommandError, CommandResult, Flag};
 use crate::clients::client::ClientState;
-use crate::resp::{ReplyWriter, RequestArgs};
+use crate::resp::{Args, Reply};
 
 /// Notes in the transaction of a client, if there is one, that this command was refused. Returns its
 /// error. As in Redis, a refused EXEC ends the transaction, and any other command spoils it.
@@ -37,9 +37,9 @@ pub(crate) fn enqueue(
     client: &mut ClientState,
     command: &Command,
     tag: u16,
-    args: &RequestArgs<'_>,
+    args: &Args,
     limit: usize,
-    reply: &mut ReplyWriter<'_>,
+    reply: &mut Reply,
 ) {
     let Some(multi) = &mut client.multi else { return };
     let refused = if command.has(Flag::NoMulti) {
@@ -66,7 +66,7 @@ pub(crate) fn enqueue(
     }
 }
 
-pub(super) fn multi(client: &mut ClientState, reply: &mut ReplyWriter<'_>) -> CommandResult {
+pub(super) fn multi(client: &mut ClientState, reply: &mut Reply) -> CommandResult {
     if client.in_multi() {
         return Err(CommandError::text("ERR MULTI calls can not be nested"));
     }
@@ -76,7 +76,7 @@ pub(super) fn multi(client: &mut ClientState, reply: &mut ReplyWriter<'_>) -> Co
     Ok(AfterCommand::Done)
 }
 
-pub(super) fn discard(client: &mut ClientState, reply: &mut ReplyWriter<'_>) -> CommandResult {
+pub(super) fn discard(client: &mut ClientState, reply: &mut Reply) -> CommandResult {
     if !client.in_multi() {
         return Err(CommandError::text("ERR DISCARD without MULTI"));
     }
@@ -85,11 +85,7 @@ pub(super) fn discard(client: &mut ClientState, reply: &mut ReplyWriter<'_>) -> 
     Ok(AfterCommand::Done)
 }
 
-pub(super) fn watch(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> CommandResult {
+pub(super) fn watch(context: &mut CommandContext, args: &Args, reply: &mut Reply) -> CommandResult {
     if context.client.in_multi() {
         return Err(CommandError::text("ERR WATCH inside MULTI is not allowed"));
     }
@@ -101,7 +97,7 @@ pub(super) fn watch(
     Ok(AfterCommand::Done)
 }
 
-pub(super) fn unwatch(client: &mut ClientState, reply: &mut ReplyWriter<'_>) -> CommandResult {
+pub(super) fn unwatch(client: &mut ClientState, reply: &mut Reply) -> CommandResult {
     client.watched.clear();
     reply.ok();
     Ok(AfterCommand::Done)

@@ -9,7 +9,7 @@ use super::transactions::refused;
 use super::without_data::{DatalessHandler, WithoutData};
 use super::{AfterCommand, Command, CommandError, CommandResult, is};
 use crate::request::command_error::SYNTAX;
-use crate::resp::{ReplyWriter, RequestArgs};
+use crate::resp::{Args, Reply};
 use crate::shared::ServerShared;
 
 /// The client and the busy server.
@@ -20,14 +20,14 @@ pub(crate) type BusyHandler = DatalessHandler<Arc<ServerShared>>;
 pub(crate) fn handler_of(
     context: &mut BusyContext<'_>,
     command: &Command,
-    args: &RequestArgs<'_>,
+    args: &Args,
 ) -> Result<BusyHandler, CommandError> {
     let handler = command.subcommand_of(args).map_or(command.while_busy, |subcommand| subcommand.while_busy);
     handler.ok_or_else(|| refused(context.client, command, context.server.scripts.busy.refusal()))
 }
 
 /// Errors unless the request is `SHUTDOWN NOSAVE`, with or without NOW and FORCE.
-fn check_shutdown(args: &RequestArgs<'_>, shared: &ServerShared) -> Result<(), CommandError> {
+fn check_shutdown(args: &Args, shared: &ServerShared) -> Result<(), CommandError> {
     const KNOWN: [&str; 5] = ["SAVE", "NOSAVE", "NOW", "FORCE", "ABORT"];
     let has = |word: &str| args.from(1).any(|arg| is(arg, word));
     let is_known = |arg: &[u8]| KNOWN.iter().any(|known| is(arg, known));
@@ -42,8 +42,8 @@ fn check_shutdown(args: &RequestArgs<'_>, shared: &ServerShared) -> Result<(), C
 
 pub(super) fn shutdown(
     WithoutData { client, server: shared }: &mut BusyContext<'_>,
-    args: &RequestArgs<'_>,
-    _: &mut ReplyWriter<'_>,
+    args: &Args,
+    _: &mut Reply,
 ) -> CommandResult {
     check_shutdown(args, shared)?;
     tracing::info!(client = client.id, "a client stopped the server while a script ran");

@@ -5,7 +5,7 @@
 
 use super::CommandResult;
 use crate::clients::client::ClientState;
-use crate::resp::{ReplyWriter, RequestArgs};
+use crate::resp::{Args, Reply};
 
 /// The client and a server without data, as such a command sees them.
 pub(crate) struct WithoutData<'e, S> {
@@ -15,5 +15,4 @@ pub(crate) struct WithoutData<'e, S> {
 
 /// Runs a request; it is done then, or the connection must be closed. If it returns an error, the
 /// partial reply is discarded.
-pub(crate) type DatalessHandler<S> =
-    fn(&mut WithoutData<'_, S>, &RequestArgs<'_>, &mut ReplyWriter<'_>) -> CommandResult;
+pub(crate) type DatalessHandler<S> = fn(&mut WithoutData<'_, S>, &Args, &mut Reply) -> CommandResult;

@@ -24,7 +24,7 @@ use skein_sync::locks::lock;
 
 use crate::clients::client_registry::ClientLocation;
 use crate::redis::glob::Glob;
-use crate::resp::{Protocol, ReplyWriter};
+use crate::resp::{Protocol, Reply};
 
 /// The kind of a subscription.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,7 +70,7 @@ impl ChannelMessage {
     pub(crate) fn encode(&self, protocol: Protocol) -> Vec<u8> {
         let texts = self.name.len() + self.channel.len() + self.payload.len();
         let mut bytes = Vec::with_capacity(texts + MESSAGE_HEADS);
-        let mut reply = ReplyWriter::new(&mut bytes, protocol);
+        let mut reply = Reply::new(&mut bytes, protocol);
         let is_pattern = self.kind == ChannelKind::Pattern;
         reply.push(3 + usize::from(is_pattern));
         reply.bulk(self.kind.message());

@@ -22,7 +22,7 @@ use skein_sync::locks::lock;
 use crate::clients::client_registry::{ClientLocation, ClientRecord};
 use crate::net::transport::ConnectionAddress;
 use crate::observe::slowlog::{REDACTED, SecretArgs};
-use crate::resp::RequestArgs;
+use crate::resp::Args;
 use crate::shared::mailbox::Mailbox;
 
 /// The sender of a request.
@@ -83,7 +83,7 @@ impl Monitors {
 
     /// Sends the line of a request to all monitors.
     #[cold]
-    pub(crate) fn feed(&self, source: RequestSource<'_>, args: &RequestArgs<'_>) {
+    pub(crate) fn feed(&self, source: RequestSource<'_>, args: &Args) {
         let line: Arc<[u8]> = line(source, args).into();
         for (worker, clients) in &*lock(&self.by_worker) {
             let delivery = MonitorDelivery { line: Arc::clone(&line), clients: clients.clone() };
@@ -93,7 +93,7 @@ impl Monitors {
 }
 
 /// Returns the line of a request, with its time and without its secrets.
-fn line(source: RequestSource<'_>, args: &RequestArgs<'_>) -> Vec<u8> {
+fn line(source: RequestSource<'_>, args: &Args) -> Vec<u8> {
     let now = UNIX_EPOCH.elapsed().unwrap_or_default();
     let (database, source) = match source {
         RequestSource::Script(database) => (database, "lua".to_owned()),

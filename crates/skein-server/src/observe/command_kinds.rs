@@ -8,7 +8,7 @@
 use std::borrow::Cow;
 
 use crate::command_table::{COMMANDS, Command, ResolvedTag, subcommands};
-use crate::resp::RequestArgs;
+use crate::resp::Args;
 
 /// The number of each command's first subcommand.
 static FIRST_SUBCOMMAND: [u16; COMMANDS.len()] = {
@@ -42,7 +42,7 @@ impl CommandKind {
 
     /// Returns the kind of a request for the command at this index of the table.
     #[inline]
-    pub(crate) fn of(place: u16, args: &RequestArgs<'_>) -> Self {
+    pub(crate) fn of(place: u16, args: &Args) -> Self {
         let command = &COMMANDS[place as usize];
         if command.subcommands.is_empty() || args.len() < 2 {
             Self(place)
@@ -53,7 +53,7 @@ impl CommandKind {
 
     /// Returns the kind of a request with this tag, also of one that its tag refuses. Returns
     /// `None` for an unknown command.
-    pub(crate) fn of_tagged(tag: u16, args: &RequestArgs<'_>) -> Option<Self> {
+    pub(crate) fn of_tagged(tag: u16, args: &Args) -> Option<Self> {
         match ResolvedTag::of(tag) {
             ResolvedTag::Unknown => None,
             ResolvedTag::Command(command)
@@ -63,7 +63,7 @@ impl CommandKind {
     }
 
     #[cold]
-    fn of_subcommand(place: u16, args: &RequestArgs<'_>) -> Self {
+    fn of_subcommand(place: u16, args: &Args) -> Self {
         let found = subcommands::place(COMMANDS[place as usize].subcommands, args.get(1));
         Self(found.map_or(place, |at| FIRST_SUBCOMMAND[place as usize] + at as u16))
     }

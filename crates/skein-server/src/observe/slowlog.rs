@@ -13,7 +13,7 @@ use crate::command_table::migration_args::MigrationArgs;
 use crate::command_table::{COMMANDS, find, is};
 use crate::net::transport::ConnectionAddress;
 use crate::observe::recent_entries::{MemorySize, RecentEntries};
-use crate::resp::RequestArgs;
+use crate::resp::Args;
 
 /// The most arguments that an entry keeps, including one that counts the rest.
 const ARGS_MAX: usize = 32;
@@ -42,38 +42,38 @@ pub(crate) enum SecretArgs {
 
 impl SecretArgs {
     /// Returns the secrets of a request, as the row of its command defines them.
-    pub(crate) fn of(args: &RequestArgs<'_>) -> Self {
+    pub(crate) fn of(args: &Args) -> Self {
         let secrets = find(args.get(0)).and_then(|index| COMMANDS[index].secrets);
         secrets.map_or(Self::None, |secrets| secrets(args))
     }
 
     /// Returns the secrets of a request of HELLO.
-    pub(crate) fn of_hello(args: &RequestArgs<'_>) -> Self {
+    pub(crate) fn of_hello(args: &Args) -> Self {
         let auth = args.from(0).position(|arg| is(arg, "AUTH"));
         // All arguments after it, because AUTH may also be a name that is set, or be given twice.
         auth.map_or(Self::None, |at| Self::From(at + 1))
     }
 
     /// Returns the secrets of a request of ACL.
-    pub(crate) fn of_acl(args: &RequestArgs<'_>) -> Self {
+    pub(crate) fn of_acl(args: &Args) -> Self {
         let sets_user = args.from(1).next().is_some_and(|name| is(name, "SETUSER"));
         if sets_user { Self::From(2) } else { Self::None }
     }
 
     /// Returns the secrets of a request of CONFIG.
-    pub(crate) fn of_config(args: &RequestArgs<'_>) -> Self {
+    pub(crate) fn of_config(args: &Args) -> Self {
         let sets = args.from(1).next().is_some_and(|name| is(name, "SET"));
         if sets { Self::OfParameters } else { Self::None }
     }
 
     /// Returns the secrets of a request of MIGRATE.
-    pub(crate) fn of_migrate(args: &RequestArgs<'_>) -> Self {
+    pub(crate) fn of_migrate(args: &Args) -> Self {
         let secrets = MigrationArgs::of(args).secrets;
         Self::Between(secrets.start, secrets.end)
     }
 
     /// Returns whether the argument at a position is secret.
-    pub(crate) fn hides(self, at: usize, args: &RequestArgs<'_>) -> bool {
+    pub(crate) fn hides(self, at: usize, args: &Args) -> bool {
         match self {
             Self::None => false,
             Self::From(first) => at >= first,
@@ -86,7 +86,7 @@ impl SecretArgs {
 }
 
 impl ClippedRequest {
-    pub(crate) fn of(args: &RequestArgs<'_>) -> Self {
+    pub(crate) fn of(args: &Args) -> Self {
         let secrets = SecretArgs::of(args);
         let kept = if args.len() > ARGS_MAX { ARGS_MAX - 1 } else { args.len() };
         let clip = |(at, arg): (usize, &[u8])| {

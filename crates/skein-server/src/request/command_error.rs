@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use skein_syntax::SyntaxError;
 
-use crate::resp::ReplyWriter;
+use crate::resp::Reply;
 use skein_data::{DiskError, Error, RowError};
 
 pub(crate) const SYNTAX: CommandError = CommandError::text("ERR syntax error");
@@ -26,6 +26,9 @@ pub(crate) const ARGUMENTS_TOO_LONG: CommandError = CommandError::text(
     "ERR the arguments of the command are longer than 4 GiB; send them in several commands",
 );
 pub(crate) const NO_AUTH: CommandError = CommandError::text("NOAUTH Authentication required.");
+
+/// The result of writing a reply. An error replaces what is written of it.
+pub(crate) type Replied = Result<(), CommandError>;
 
 /// The reason why a command failed, as an error reply. A failed command has written nothing, unless
 /// its documentation says otherwise.
@@ -69,7 +72,7 @@ impl CommandError {
         self.0.starts_with(b"MISCONF")
     }
 
-    pub(crate) fn write(&self, reply: &mut ReplyWriter<'_>) {
+    pub(crate) fn write(&self, reply: &mut Reply) {
         reply.error_bytes(&self.0);
     }
 }

@@ -167,7 +167,7 @@ impl Databases {
     /// worker runs requests.
     pub(crate) fn swap(
         &self,
-        keys: &mut EngineKeys<'_>,
+        keys: &mut EngineKeys,
         first: u32,
         second: u32,
     ) -> Result<Ticket, CommandError> {

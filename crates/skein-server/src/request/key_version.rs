@@ -20,7 +20,7 @@ pub(crate) enum KeyVersion {
 }
 
 impl KeyVersion {
-    pub(crate) fn of(row: RowView<'_>) -> Self {
+    pub(crate) fn of(row: RowView) -> Self {
         match row.changes() {
             None => Self::Version(row.version()),
             Some(changes) => Self::Changes(row.version(), changes),
@@ -32,7 +32,7 @@ impl KeyVersion {
     ///
     /// # Errors
     /// The key cannot be read.
-    pub(crate) fn watched(row: RowView<'_>) -> Result<Self> {
+    pub(crate) fn watched(row: RowView) -> Result<Self> {
         Ok(row.entries_version()?.map_or_else(|| Self::of(row), Self::Entries))
     }
 
@@ -40,7 +40,7 @@ impl KeyVersion {
     ///
     /// # Errors
     /// The key cannot be read.
-    pub(crate) fn read_watched(keys: &mut EngineKeys<'_>, key: &[u8]) -> Result<Self> {
+    pub(crate) fn read_watched(keys: &mut EngineKeys, key: &[u8]) -> Result<Self> {
         Self::read_by(keys, key, Self::watched)
     }
 
@@ -48,16 +48,12 @@ impl KeyVersion {
     ///
     /// # Errors
     /// The key cannot be read.
-    pub(crate) fn read(keys: &mut EngineKeys<'_>, key: &[u8]) -> Result<Self> {
+    pub(crate) fn read(keys: &mut EngineKeys, key: &[u8]) -> Result<Self> {
         Self::read_by(keys, key, |row| Ok(Self::of(row)))
     }
 
     /// Returns the version of a key by `of`, or that of an absent key.
-    fn read_by(
-        keys: &mut EngineKeys<'_>,
-        key: &[u8],
-        of: impl Fn(RowView<'_>) -> Result<Self>,
-    ) -> Result<Self> {
+    fn read_by(keys: &mut EngineKeys, key: &[u8], of: impl Fn(RowView) -> Result<Self>) -> Result<Self> {
         let look = |keys: &mut EngineKeys<'_>| keys.get_with(key, |row| row?.map(&of).transpose());
         if let Some(version) = look(keys)? {
             return Ok(version);

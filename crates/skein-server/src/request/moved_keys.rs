@@ -4,10 +4,10 @@ use skein_data::StoredKeyspace;
 
 use crate::command_table::request_keys::key_places;
 use crate::command_table::{Command, KeyReach};
-use crate::resp::{ArgList, RequestArgs};
+use crate::resp::{ArgList, Args};
 
 /// Returns the arguments that are keys, in ascending order.
-pub(crate) fn places_of(command: &'static Command, args: &RequestArgs<'_>) -> Vec<usize> {
+pub(crate) fn places_of(command: &'static Command, args: &Args) -> Vec<usize> {
     // The bound of a range is in the names of the keyspace.
     if command.reach != KeyReach::Named || command.plan.is_exec() || command.plan.script().is_some() {
         return Vec::new();
@@ -26,11 +26,7 @@ pub(crate) fn places_of(command: &'static Command, args: &RequestArgs<'_>) -> Ve
 
 /// Returns a stored request with its keys in another keyspace, for a client that waits while its
 /// database is swapped.
-pub(crate) fn in_other_keyspace(
-    command: &'static Command,
-    request: &RequestArgs<'_>,
-    to: StoredKeyspace,
-) -> ArgList {
+pub(crate) fn in_other_keyspace(command: &'static Command, request: &Args, to: StoredKeyspace) -> ArgList {
     let (places, mut moved) = (places_of(command, request), ArgList::default());
     for (at, arg) in request.from(0).enumerate() {
         let is_key = places.binary_search(&at).is_ok();

@@ -1,6 +1,6 @@
 //! Arguments that the server itself puts together: the commands of a script.
 
-use super::request::{ArgSpan, RequestArgs};
+use super::request::{ArgSpan, Args};
 
 /// A request that grows argument by argument. Its memory is used again.
 #[derive(Debug, Default)]
@@ -35,7 +35,7 @@ impl ArgList {
     }
 
     /// Returns the request, or `None` without arguments.
-    pub(crate) fn args(&self) -> Option<RequestArgs<'_>> {
-        (!self.spans.is_empty()).then(|| RequestArgs::new(&self.buffer, &self.spans))
+    pub(crate) fn args(&self) -> Option<Args<'_>> {
+        (!self.spans.is_empty()).then(|| Args::new(&self.buffer, &self.spans))
     }
 }

@@ -1,8 +1,8 @@
 //! The wire protocol: parses requests and writes replies, in both versions of RESP.
 //!
 //! ```text
-//!   socket ─► RequestBuffer (bytes, and the position of each argument) ─► RequestArgs, borrowed
-//!   socket ◄─ ReplyBuffer (bytes) ◄─ ReplyWriter (RESP2 or RESP3)
+//!   socket ─► RequestBuffer (bytes, and the position of each argument) ─► Args, borrowed
+//!   socket ◄─ ReplyBuffer (bytes) ◄─ Reply (RESP2 or RESP3)
 //! ```
 //!
 //! [`request`] parses requests, [`queue`] keeps requests for later, [`reply`] writes replies,
@@ -28,5 +28,5 @@ pub(crate) mod whole;
 pub(crate) use arg_list::ArgList;
 pub(crate) use limits::{ProtocolError, RequestLimits};
 pub(crate) use queue::RequestQueue;
-pub(crate) use reply::{Protocol, ReplyWriter};
-pub(crate) use request::{RequestArgs, RequestBuffer};
+pub(crate) use reply::{Protocol, Reply};
+pub(crate) use request::{Args, RequestBuffer};

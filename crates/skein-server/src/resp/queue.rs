@@ -1,6 +1,6 @@
 //! A queue of requests with its own memory: the requests of a transaction until its EXEC.
 
-use super::request::{ArgSpan, RequestArgs};
+use super::request::{ArgSpan, Args};
 
 /// The bytes that a request takes besides its arguments: its queue entry.
 const PER_REQUEST: usize = size_of::<QueuedRequest>();
@@ -23,7 +23,7 @@ pub(crate) struct RequestQueue {
 
 impl RequestQueue {
     /// Adds a request. Returns `false` if the queue would exceed `limit` bytes, or 4 GiB.
-    pub(crate) fn push(&mut self, tag: u16, args: &RequestArgs<'_>, limit: usize) -> bool {
+    pub(crate) fn push(&mut self, tag: u16, args: &Args, limit: usize) -> bool {
         let bytes: usize = args.from(0).map(|arg| arg.len() + size_of::<ArgSpan>()).sum();
         if self.bytes() + bytes + PER_REQUEST > limit.min(u32::MAX as usize) {
             return false;
@@ -48,7 +48,7 @@ impl RequestQueue {
                 ArgSpan { start: start - arg.len() as u32, len: arg.len() as u32 }
             };
             let spans: Vec<ArgSpan> = request.iter().map(span).collect();
-            assert!(queue.push(0, &RequestArgs::new(&buffer, &spans), usize::MAX));
+            assert!(queue.push(0, &Args::new(&buffer, &spans), usize::MAX));
         }
         queue
     }
@@ -70,10 +70,10 @@ impl RequestQueue {
     }
 
     /// Returns the requests, in order.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (u16, RequestArgs<'_>)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u16, Args<'_>)> {
         self.requests.iter().map(|QueuedRequest { first, count, tag }| {
             let spans = &self.spans[*first as usize..(*first + *count) as usize];
-            (*tag, RequestArgs::new(&self.buffer, spans))
+            (*tag, Args::new(&self.buffer, spans))
         })
     }
 }

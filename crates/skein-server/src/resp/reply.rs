@@ -22,18 +22,18 @@ pub(crate) enum Protocol {
     Resp3,
 }
 
-/// The bytes that [`ReplyWriter::begin_open_array`] reserves for the array's head.
+/// The bytes that [`Reply::begin_open_array`] reserves for the array's head.
 const OPEN_HEAD: usize = 24;
 
 /// Writes replies of one connection.
-pub(crate) struct ReplyWriter<'o> {
+pub(crate) struct Reply<'o> {
     out: &'o mut Vec<u8>,
     protocol: Protocol,
     /// See [`put_off`](Self::put_off).
     put_off: bool,
 }
 
-impl<'o> ReplyWriter<'o> {
+impl<'o> Reply<'o> {
     #[inline]
     pub(crate) fn new(out: &'o mut Vec<u8>, protocol: Protocol) -> Self {
         Self { out, protocol, put_off: false }
@@ -239,7 +239,6 @@ impl<'o> ReplyWriter<'o> {
         self.head(b'*', len as u64);
     }
 
-    /// Writes the head of a map of `len` pairs. Its keys and values must follow alternately.
     /// Begins a message of this many elements: a push in RESP3.
     pub(crate) fn push(&mut self, len: usize) {
         self.head(if self.protocol == Protocol::Resp3 { b'>' } else { b'*' }, len as u64);
@@ -250,6 +249,7 @@ impl<'o> ReplyWriter<'o> {
         self.head(b'|', len as u64);
     }
 
+    /// Writes the head of a map of `len` pairs. Its keys and values must follow alternately.
     pub(crate) fn map(&mut self, len: usize) {
         match self.protocol {
             Protocol::Resp2 => self.array(len * 2),
@@ -346,16 +346,16 @@ impl<'o> ReplyWriter<'o> {
 mod tests {
     use super::*;
 
-    fn written(protocol: Protocol, write: impl FnOnce(&mut ReplyWriter<'_>)) -> String {
+    fn written(protocol: Protocol, write: impl FnOnce(&mut Reply)) -> String {
         let mut out = Vec::new();
-        write(&mut ReplyWriter::new(&mut out, protocol));
+        write(&mut Reply::new(&mut out, protocol));
         String::from_utf8(out).expect("ASCII")
     }
 
     #[test]
     fn replies_in_both_protocol_versions() {
         for (write, resp2, resp3) in [
-            ((|reply| reply.null()) as fn(&mut ReplyWriter<'_>), "$-1\r\n", "_\r\n"),
+            ((|reply| reply.null()) as fn(&mut Reply), "$-1\r\n", "_\r\n"),
             (|reply| reply.null_array(), "*-1\r\n", "_\r\n"),
             (|reply| reply.map(2), "*4\r\n", "%2\r\n"),
             (|reply| reply.set(12), "*12\r\n", "~12\r\n"),
@@ -386,7 +386,7 @@ mod tests {
     fn array_of_unknown_length() {
         for len in [0, 9, 10, 12345] {
             let mut out = b"before".to_vec();
-            let mut reply = ReplyWriter::new(&mut out, Protocol::Resp2);
+            let mut reply = Reply::new(&mut out, Protocol::Resp2);
             let start = reply.begin_open_array();
             reply.int(1);
             reply.close_open_array(start, len);

@@ -50,12 +50,12 @@ struct ParsedRequest {
 
 /// The arguments of a request. The first one is the command's name.
 #[derive(Clone, Copy)]
-pub(crate) struct RequestArgs<'a> {
+pub(crate) struct Args<'a> {
     buffer: &'a [u8],
     spans: &'a [ArgSpan],
 }
 
-impl<'a> RequestArgs<'a> {
+impl<'a> Args<'a> {
     /// Creates the arguments from their spans. `REQUIRES:` all spans are within the buffer, and
     /// there is at least one.
     pub(super) fn new(buffer: &'a [u8], spans: &'a [ArgSpan]) -> Self {
@@ -199,7 +199,7 @@ impl RequestBuffer {
         &mut self,
         limits: &RequestLimits,
         authenticated: bool,
-        resolve: impl Fn(&RequestArgs<'_>) -> u16,
+        resolve: impl Fn(&Args) -> u16,
     ) -> Result<(), ProtocolError> {
         // A request that may be AUTH runs before the next one is parsed, because the limits before
         // the login must not apply to later requests.
@@ -221,7 +221,7 @@ impl RequestBuffer {
             let first = self.begun_first;
             let count = self.spans.len() as u32 - first;
             if count > 0 {
-                let args = RequestArgs { buffer: &self.buffer, spans: &self.spans[first as usize..] };
+                let args = Args { buffer: &self.buffer, spans: &self.spans[first as usize..] };
                 if self.requests.is_empty() {
                     self.requests_start = self.start;
                 }
@@ -396,9 +396,9 @@ impl RequestBuffer {
 
     /// Returns the arguments of queued request `i`.
     #[inline]
-    pub(crate) fn args(&self, i: usize) -> RequestArgs<'_> {
+    pub(crate) fn args(&self, i: usize) -> Args<'_> {
         let ParsedRequest { first, count, .. } = self.requests[self.next + i];
-        RequestArgs { buffer: &self.buffer, spans: &self.spans[first as usize..(first + count) as usize] }
+        Args { buffer: &self.buffer, spans: &self.spans[first as usize..(first + count) as usize] }
     }
 
     /// Removes the first `count` queued requests.

@@ -11,7 +11,7 @@ use crate::notice::channels::Channels;
 use crate::notice::key_events::{EventClasses, KeyObserver, TrackingTable};
 use crate::notice::monitors::Monitors;
 use crate::request::databases::Databases;
-use crate::resp::RequestArgs;
+use crate::resp::Args;
 use crate::shared::mailbox::Mailbox;
 use skein_data::EngineKeys;
 
@@ -51,12 +51,7 @@ impl Notices {
     /// Notes the keys that a request may have made and that clients wait for, after the request. A key
     /// that it has not made must not be noted: the next request may make another one first. REQUIRES:
     /// no other worker runs requests.
-    pub(crate) fn note_made_keys(
-        &self,
-        engine_keys: &mut EngineKeys<'_>,
-        command: &Command,
-        args: &RequestArgs<'_>,
-    ) {
+    pub(crate) fn note_made_keys(&self, engine_keys: &mut EngineKeys, command: &Command, args: &Args) {
         if !command.may_wake(&self.waiting) {
             return;
         }

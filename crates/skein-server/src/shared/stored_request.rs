@@ -19,7 +19,7 @@ use crate::planted_bugs;
 use crate::request::command_error::{ARGUMENTS_TOO_LONG, CommandError};
 use crate::request::databases::parse_database;
 use crate::request::moved_keys::places_of;
-use crate::resp::{ArgList, RequestArgs};
+use crate::resp::{ArgList, Args};
 use crate::shared::exclusion_gate::StableDatabases;
 
 /// The stored form of a request. Its memory is used again.
@@ -37,9 +37,9 @@ impl StoredRequest {
         &'s mut self,
         client: &ClientState,
         command: &'static Command,
-        args: &RequestArgs<'s>,
+        args: &Args<'s>,
         _: StableDatabases<'s>,
-    ) -> Result<RequestArgs<'s>, CommandError> {
+    ) -> Result<Args<'s>, CommandError> {
         let keyspace = planted_bugs::take_early().unwrap_or_else(|| client.keyspace());
         if keyspace.is_default() && command.other_database.is_none() {
             return Ok(*args);
@@ -53,8 +53,8 @@ impl StoredRequest {
         client: &ClientState,
         keyspace: StoredKeyspace,
         command: &'static Command,
-        args: &RequestArgs<'s>,
-    ) -> Result<RequestArgs<'s>, CommandError> {
+        args: &Args<'s>,
+    ) -> Result<Args<'s>, CommandError> {
         let places = places_of(command, args);
         if places.is_empty() {
             return Ok(*args);
@@ -81,7 +81,7 @@ impl StoredRequest {
 }
 
 /// Returns the keyspace of the other database to which a request writes, if it names a valid one.
-fn named_database(client: &ClientState, command: &Command, args: &RequestArgs<'_>) -> Option<StoredKeyspace> {
+fn named_database(client: &ClientState, command: &Command, args: &Args) -> Option<StoredKeyspace> {
     let number = command.other_database?(args)?;
     let database = parse_database(number, client.databases().count()).ok()?;
     Some(client.databases().keyspace(database))

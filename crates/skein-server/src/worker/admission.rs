@@ -10,7 +10,7 @@ use crate::commands::command_error::NO_AUTH;
 use crate::commands::monitor::check_monitoring;
 use crate::commands::transactions::refused;
 use crate::commands::{AfterCommand, Command, CommandError, ResolvedTag, is, refuse};
-use crate::resp::{ReplyWriter, RequestArgs};
+use crate::resp::{Args, Reply};
 use crate::shared::ServerShared;
 
 use super::connection::Connection;
@@ -20,7 +20,7 @@ use super::reply_buffer::ReplyBuffer;
 /// at once: a web page may have sent it, with commands behind it.
 pub(super) fn is_attack(
     resolved: ResolvedTag,
-    args: &RequestArgs<'_>,
+    args: &Args,
     client: &ClientState,
     warnings: &WarningLimiter,
 ) -> bool {
@@ -37,7 +37,7 @@ pub(super) fn check(
     shared: Option<&ServerShared>,
     (resolved, tag): (ResolvedTag, u16),
     client: &mut ClientState,
-    args: &RequestArgs<'_>,
+    args: &Args<'_>,
 ) -> Result<&'static Command, CommandError> {
     let ResolvedTag::Command(command) = resolved else { return Err(refuse(resolved, client, args)) };
     command.check_subcommand(args).inspect_err(|_| client.mark_multi_failed())?;
@@ -62,8 +62,8 @@ pub(super) fn answer_without_data(
     run: impl FnOnce(
         &mut ClientState,
         (&'static Command, u16),
-        &RequestArgs<'_>,
-        &mut ReplyWriter<'_>,
+        &Args,
+        &mut Reply,
     ) -> Result<Option<AfterCommand>, CommandError>,
 ) -> Option<(u16, bool)> {
     let tag = connection.input.tag(0)?;
@@ -73,12 +73,12 @@ pub(super) fn answer_without_data(
         (connection.attacked, connection.closing) = (true, true);
         return None;
     }
-    let mut reply = ReplyWriter::new(&mut output.buffer, client.protocol);
+    let mut reply = Reply::new(&mut output.buffer, client.protocol);
     let done = check(shared, (resolved, tag), client, &args)
         .and_then(|command| run(client, (command, tag), &args, &mut reply));
     if let Err(fault) = &done {
         output.buffer.truncate(start);
-        fault.write(&mut ReplyWriter::new(&mut output.buffer, client.protocol));
+        fault.write(&mut Reply::new(&mut output.buffer, client.protocol));
     }
     let ran = done.ok().flatten();
     connection.closing |= matches!(ran, Some(AfterCommand::Close));

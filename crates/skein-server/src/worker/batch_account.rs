@@ -5,7 +5,7 @@ use crate::commands::monitor::feed;
 use crate::notice::monitors::{Monitors, RequestSource};
 use crate::observe::command_kinds::CommandKind;
 use crate::observe::slowlog::ClippedRequest;
-use crate::resp::RequestArgs;
+use crate::resp::Args;
 
 use super::connection::Connection;
 use super::request_timer::RequestTimer;
@@ -42,7 +42,7 @@ impl<'t> BatchAccount<'t> {
     }
 
     #[cold]
-    fn show(&self, kind: CommandKind, args: &RequestArgs<'_>, record: &ClientRecord) {
+    fn show(&self, kind: CommandKind, args: &Args, record: &ClientRecord) {
         if self.is_slow {
             self.timer.slow(kind, self.nanos_each, ClippedRequest::of(args), record);
         }

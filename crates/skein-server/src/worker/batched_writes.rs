@@ -13,7 +13,7 @@ use crate::commands::command_error::OUT_OF_MEMORY;
 use crate::commands::{Batched, BatchedWrite, CommandError, RequestRun, ResolvedTag, RunHandler};
 use crate::notice::key_events::{CommandWatch, KeyChanges};
 use crate::observe::command_kinds::CommandKind;
-use crate::resp::{ReplyWriter, RequestArgs};
+use crate::resp::{Args, Reply};
 use crate::shared::exclusion_gate::StableDatabases;
 use crate::shared::stored_request::StoredRequest;
 use skein_data::{EngineWriter, Error};
@@ -56,12 +56,12 @@ impl ConnectionWrites {
         &mut self,
         connection: &Connection,
         output: &mut ReplyBuffer,
-        writer: &mut EngineWriter<'_, '_>,
+        writer: &mut EngineWriter,
         batch: &mut BatchProgress<'_>,
     ) -> bool {
         let may_go_on = self.done < self.count && (self.done == 0 || output.pending() <= batch.output_max);
         let Some((tag, write)) = handler(connection, self.done).filter(|_| may_go_on) else { return false };
-        let mut reply = ReplyWriter::new(&mut output.buffer, connection.client.protocol);
+        let mut reply = Reply::new(&mut output.buffer, connection.client.protocol);
         if let BatchedWrite::Run(run) = write
             && let Some(done) = self.write_run(run, connection, &mut reply, writer, batch)
         {
@@ -100,8 +100,8 @@ impl ConnectionWrites {
         &mut self,
         write: RunHandler,
         connection: &Connection,
-        reply: &mut ReplyWriter<'_>,
-        writer: &mut EngineWriter<'_, '_>,
+        reply: &mut Reply,
+        writer: &mut EngineWriter,
         batch: &mut BatchProgress<'_>,
     ) -> Option<usize> {
         let BatchProgress { room, changes, stored, stable, .. } = batch;
@@ -162,9 +162,9 @@ fn stored_keys<'s>(
     stored: &'s mut StoredRequest,
     connection: &Connection,
     tag: u16,
-    names: &RequestArgs<'s>,
+    names: &Args<'s>,
     stable: StableDatabases<'s>,
-) -> Result<RequestArgs<'s>, CommandError> {
+) -> Result<Args<'s>, CommandError> {
     if connection.client.keyspace().is_default() {
         return Ok(*names);
     }
@@ -176,10 +176,10 @@ fn stored_keys<'s>(
 #[cold]
 fn begin<'a>(
     changes: &mut KeyChanges,
-    writer: &mut EngineWriter<'_, '_>,
+    writer: &mut EngineWriter,
     connection: &Connection,
     tag: u16,
-    args: &RequestArgs<'a>,
+    args: &Args<'a>,
 ) -> Option<CommandWatch<'a>> {
     let command = ResolvedTag::of(tag).command()?;
     changes.set_client(connection.client.id);
@@ -236,7 +236,7 @@ pub(super) fn write_all(
     parts: &mut [ConnectionWrites],
     connections: &[Option<Box<Connection>>],
     outputs: &mut [ReplyBuffer],
-    writer: &mut EngineWriter<'_, '_>,
+    writer: &mut EngineWriter,
     batch: &mut BatchProgress<'_>,
 ) -> Result<(), Error> {
     for at in 0..parts.len() {

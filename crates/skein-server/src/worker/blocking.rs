@@ -20,7 +20,7 @@ use crate::commands::blocking::{BlockingCommand, BlockingQuery};
 use crate::commands::{AfterCommand, Command, CommandContext, CommandError, KeyWait, observed};
 use crate::notice::key_events::KeyChanges;
 use crate::planted_bugs::{self, PlantedBug};
-use crate::resp::{ArgList, ReplyWriter, RequestArgs};
+use crate::resp::{ArgList, Args, Reply};
 use crate::shared::stored_request::StoredRequest;
 use crate::shared::{ServerShared, WaitAnswer};
 use skein_data::{EngineSession, Ticket};
@@ -57,7 +57,7 @@ impl WaitDeadlines {
 
 /// Whether one of the keys that the request may make has a waiting client. Then the request must
 /// run alone, to serve it.
-pub(super) fn wakes_someone(waiting: &WaitingClients, command: &Command, args: &RequestArgs<'_>) -> bool {
+pub(super) fn wakes_someone(waiting: &WaitingClients, command: &Command, args: &Args) -> bool {
     command.may_wake(waiting)
         && (command.removes_all_keys()
             || keys_of(command, args).is_some_and(|keys| keys.all().iter().any(|key| waiting.waits_for(key))))
@@ -69,7 +69,7 @@ pub(super) fn may_wake_someone(
     waiting: &WaitingClients,
     client: &ClientState,
     command: &Command,
-    names: &RequestArgs<'_>,
+    names: &Args,
 ) -> bool {
     if client.keyspace().is_default() {
         wakes_someone(waiting, command, names)
@@ -85,7 +85,7 @@ pub(super) fn serve_waiting(session: &mut EngineSession, shared: &Arc<ServerShar
     while let Some(key) = shared.notices.waiting.take_noted() {
         while let Some((place, client)) = claim(session, shared, &key) {
             let mut bytes = Vec::new();
-            let mut reply = ReplyWriter::new(&mut bytes, client.protocol);
+            let mut reply = Reply::new(&mut bytes, client.protocol);
             let ticket = match serve(session, shared, &client, &key, &mut reply) {
                 Ok(ticket) => ticket,
                 // The client waits on: the key is as it was.
@@ -129,7 +129,7 @@ fn serve(
     shared: &ServerShared,
     client: &WaitingClient,
     key: &[u8],
-    reply: &mut ReplyWriter<'_>,
+    reply: &mut Reply,
 ) -> Result<Ticket, CommandError> {
     let (Some(blocking), Some(args)) = (client.command.plan.blocking(), client.request.args()) else {
         return Ok(Ticket::default());
@@ -157,8 +157,8 @@ impl GeneralContext<'_> {
         blocking: &BlockingCommand,
         client: &mut ClientState,
         query: &BlockingQuery,
-        names: &RequestArgs<'_>,
-        reply: &mut ReplyWriter<'_>,
+        names: &Args,
+        reply: &mut Reply,
     ) -> Result<(Option<AfterCommand>, Ticket), CommandError> {
         let mut stored = StoredRequest::default();
         let args = &stored.of(client, command, names, self.pass.stable())?;
@@ -176,8 +176,8 @@ impl GeneralContext<'_> {
         blocking: &BlockingCommand,
         client: &mut ClientState,
         slot: usize,
-        names: &RequestArgs<'_>,
-        reply: &mut ReplyWriter<'_>,
+        names: &Args,
+        reply: &mut Reply,
     ) -> Result<(AfterCommand, Ticket), CommandError> {
         let query = (blocking.query)(names)?;
         let is_of_one_key = (blocking.is_of_one_key)(&query);
@@ -237,11 +237,11 @@ enum TriedWait {
 /// Serves a client if one of its keys can. Otherwise returns the request with which it waits, if it
 /// waits.
 fn try_alone(
-    context: &mut CommandContext<'_>,
+    context: &mut CommandContext,
     (command, blocking): (&'static Command, &BlockingCommand),
-    (query, args): (&BlockingQuery, &RequestArgs<'_>),
+    (query, args): (&BlockingQuery, &Args),
     looks: bool,
-    reply: &mut ReplyWriter<'_>,
+    reply: &mut Reply,
 ) -> Result<TriedWait, CommandError> {
     if looks
         && let Some(after) = observed::run(context, command, args, |context| {
@@ -287,7 +287,7 @@ impl WorkerConnections {
             // A client that is not there any more was served, and its answer is on its way.
             if let Some(waiting) = self.shared.notices.waiting.withdraw(client) {
                 let mut bytes = Vec::new();
-                ReplyWriter::new(&mut bytes, waiting.protocol).null_array();
+                Reply::new(&mut bytes, waiting.protocol).null_array();
                 let who = ClientLocation { worker: self.number, slot, client };
                 self.take_wait_answer(WaitAnswer { who, bytes, ticket: Ticket::default() });
             }

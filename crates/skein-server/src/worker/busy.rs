@@ -28,7 +28,7 @@ use crate::commands::transactions::{enqueue, is_queued};
 use crate::commands::while_busy::{self, BusyContext};
 use crate::commands::{AfterCommand, Command, CommandError};
 use crate::observe::command_kinds::CommandKind;
-use crate::resp::{ReplyWriter, RequestArgs};
+use crate::resp::{Args, Reply};
 use crate::shared::ServerShared;
 use crate::shared::exclusion_gate::ExclusivePass;
 
@@ -158,8 +158,8 @@ fn answer(connection: &mut Connection, output: &mut ReplyBuffer, shared: &Arc<Se
 fn run(
     context: &mut BusyContext<'_>,
     (command, tag): (&'static Command, u16),
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
+    args: &Args,
+    reply: &mut Reply,
 ) -> Result<Option<AfterCommand>, CommandError> {
     let handler = while_busy::handler_of(context, command, args)?;
     if context.client.in_multi() && is_queued(command) {

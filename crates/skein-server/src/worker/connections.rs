@@ -20,7 +20,7 @@ use crate::commands::monitor::stop_monitoring;
 use crate::config::settings::WorkerLimits;
 use crate::notice::channels::ChannelDelivery;
 use crate::observe::worker_counters::WorkerCounters;
-use crate::resp::ReplyWriter;
+use crate::resp::Reply;
 use crate::shared::migrations::MigrationEnd;
 use crate::shared::{Mailbox, ServerShared};
 use skein_data::Ticket;
@@ -244,7 +244,7 @@ impl WorkerConnections {
             if let Some(error) = connection.error.take() {
                 tracing::debug!(client = connection.client.id, %error, "a client sent bytes that are not a request");
                 let text = format!("ERR Protocol error: {error}");
-                ReplyWriter::new(&mut output.buffer, connection.client.protocol).error(&text);
+                Reply::new(&mut output.buffer, connection.client.protocol).error(&text);
                 connection.closing = true;
             } else if connection.ended && !connection.input.may_parse() {
                 connection.closing = true;

@@ -6,7 +6,7 @@
 //! ```
 
 use crate::commands::CommandError;
-use crate::resp::ReplyWriter;
+use crate::resp::Reply;
 use skein_data::Durability;
 
 use super::connections::WorkerConnections;
@@ -45,7 +45,7 @@ impl WorkerConnections {
             {
                 output.drop_held(durable);
                 CommandError::from(error.clone())
-                    .write(&mut ReplyWriter::new(&mut output.buffer, connection.client.protocol));
+                    .write(&mut Reply::new(&mut output.buffer, connection.client.protocol));
                 connection.closing = true;
             }
             self.list(slot);

@@ -13,7 +13,7 @@ use crate::commands::scripts::{self, ScriptCall};
 use crate::commands::{AfterCommand, Command, CommandError, ScriptKind, observed};
 use crate::notice::monitors::RequestSource;
 use crate::planted_bugs::{self, PlantedBug};
-use crate::resp::{ReplyWriter, RequestArgs};
+use crate::resp::{Args, Reply};
 use crate::shared::ServerShared;
 use crate::shared::stored_request::StoredRequest;
 use skein_data::Ticket;
@@ -34,8 +34,8 @@ impl GeneralContext<'_> {
         &mut self,
         command: &'static Command,
         client: &mut ClientState,
-        names: &RequestArgs<'_>,
-        reply: &mut ReplyWriter<'_>,
+        names: &Args,
+        reply: &mut Reply,
     ) -> Result<(AfterCommand, Ticket), CommandError> {
         planted_bugs::keep_early(client.keyspace());
         let alone = Alone::wait(&mut self.pass, self.shared)?;
@@ -59,8 +59,8 @@ impl GeneralContext<'_> {
         &mut self,
         kind: ScriptKind,
         client: &mut ClientState,
-        args: &RequestArgs<'_>,
-        reply: &mut ReplyWriter<'_>,
+        args: &Args,
+        reply: &mut Reply,
     ) -> Result<(AfterCommand, Ticket), CommandError> {
         let feed = |fault: CommandError| {
             feed_script(self.shared, client, args);
@@ -93,7 +93,7 @@ impl GeneralContext<'_> {
     pub(super) fn exec(
         &mut self,
         client: &mut ClientState,
-        reply: &mut ReplyWriter<'_>,
+        reply: &mut Reply,
     ) -> Result<(AfterCommand, Ticket), CommandError> {
         let before = self.shared.scripts.functions.generation();
         let executed = self.try_exec(client, reply);
@@ -109,7 +109,7 @@ impl GeneralContext<'_> {
     fn try_exec(
         &mut self,
         client: &mut ClientState,
-        reply: &mut ReplyWriter<'_>,
+        reply: &mut Reply,
     ) -> Result<(AfterCommand, Ticket), CommandError> {
         let watched = std::mem::take(&mut client.watched);
         // The client's record shows the number of queued requests until they are run.
@@ -153,7 +153,7 @@ impl GeneralContext<'_> {
 }
 
 /// Shows a request that runs a script to the monitors, before the commands of the script.
-pub(super) fn feed_script(shared: &ServerShared, client: &ClientState, args: &RequestArgs<'_>) {
+pub(super) fn feed_script(shared: &ServerShared, client: &ClientState, args: &Args) {
     if shared.notices.monitors.any() {
         shared.notices.monitors.feed(RequestSource::Client(&client.record), args);
     }

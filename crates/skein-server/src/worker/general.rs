@@ -9,13 +9,13 @@ use crate::command_table::Flag;
 use crate::commands::monitor::feed;
 use crate::commands::task::{TaskProgress, TaskSlice};
 use crate::commands::transactions::{enqueue, is_queued};
-use crate::commands::{AfterCommand, Command, CommandError, ResolvedTag, Run, migrate};
+use crate::commands::{AfterCommand, Command, CommandResult, ResolvedTag, Run, migrate};
 use crate::notice::key_events::KeyChanges;
 use crate::notice::monitors::RequestSource;
 use crate::observe::command_kinds::CommandKind;
 use crate::observe::slowlog::ClippedRequest;
 use crate::resp::whole::are_whole_replies;
-use crate::resp::{ReplyWriter, RequestArgs};
+use crate::resp::{Args, Reply};
 use crate::shared::exclusion_gate::SharedPass;
 use crate::shared::stored_request::StoredRequest;
 use crate::shared::{STOPPING, ServerShared};
@@ -301,7 +301,7 @@ impl GeneralContext<'_> {
         let Connection { client, input, .. } = connection;
         let args = input.args(at);
         let start = output.buffer.len();
-        let mut reply = ReplyWriter::new(&mut output.buffer, client.protocol);
+        let mut reply = Reply::new(&mut output.buffer, client.protocol);
         if is_attack(resolved, &args, client, &self.shared.clients.warnings) {
             (connection.attacked, connection.closing) = (true, true);
             return RequestOutcome::default();
@@ -364,8 +364,8 @@ impl GeneralContext<'_> {
         &mut self,
         command: &'static Command,
         client: &mut ClientState,
-        names: &RequestArgs<'_>,
-        reply: &mut ReplyWriter<'_>,
+        names: &Args,
+        reply: &mut Reply,
     ) -> RingOutcome {
         let mut stored = StoredRequest::default();
         let args = match stored.of(client, command, names, self.pass.stable()) {
@@ -383,7 +383,7 @@ impl GeneralContext<'_> {
 
     fn continue_with(
         &mut self,
-        next: Result<AfterCommand, CommandError>,
+        next: CommandResult,
         connection: &mut Connection,
         output: &mut ReplyBuffer,
         start: usize,
@@ -400,7 +400,7 @@ impl GeneralContext<'_> {
                 self.shared.data.store.request_durable(ticket);
             }
             Ok(AfterCommand::Slices(task)) => {
-                let mut reply = ReplyWriter::new(&mut output.buffer, protocol);
+                let mut reply = Reply::new(&mut output.buffer, protocol);
                 let start = reply.position();
                 if task.writes_open_array() {
                     reply.begin_open_array();
@@ -419,12 +419,12 @@ impl GeneralContext<'_> {
                 let who = ClientLocation { worker: self.worker, slot, client: connection.client.id };
                 connection.waits = self.shared.data.checkpoints.ask(who);
                 if !connection.waits {
-                    STOPPING.write(&mut ReplyWriter::new(&mut output.buffer, protocol));
+                    STOPPING.write(&mut Reply::new(&mut output.buffer, protocol));
                 }
             }
             Err(fault) => {
                 output.buffer.truncate(start);
-                fault.write(&mut ReplyWriter::new(&mut output.buffer, protocol));
+                fault.write(&mut Reply::new(&mut output.buffer, protocol));
             }
         }
         Ticket::default()
@@ -464,7 +464,7 @@ impl GeneralContext<'_> {
             reply_bytes_max: self.shared.settings.reply_bytes_max.get(),
             start,
         };
-        let mut reply = ReplyWriter::new(&mut output.buffer, connection.client.protocol);
+        let mut reply = Reply::new(&mut output.buffer, connection.client.protocol);
         let progress = task.step(&mut slice, &mut reply);
         let ticket = slice.ticket;
         slice.changes.publish(slice.session, observer, order.as_ref());
@@ -473,14 +473,14 @@ impl GeneralContext<'_> {
             Ok(TaskProgress::Done) => output.close(0),
             Ok(TaskProgress::DoneArray(len)) => {
                 if let Some(start) = output.open_start() {
-                    let unused = ReplyWriter::new(&mut output.buffer, connection.client.protocol)
-                        .end_open_array(start, len);
+                    let unused =
+                        Reply::new(&mut output.buffer, connection.client.protocol).end_open_array(start, len);
                     output.close(unused);
                 }
             }
             Err(fault) => {
                 output.abandon();
-                fault.write(&mut ReplyWriter::new(&mut output.buffer, connection.client.protocol));
+                fault.write(&mut Reply::new(&mut output.buffer, connection.client.protocol));
             }
         }
         if let Some(epoch) = self.shared.data.epoch_to_wait_for(ticket) {

@@ -13,7 +13,7 @@ use crate::clients::client::ClientState;
 use crate::clients::client_registry::{ClientLocation, ClientRecord};
 use crate::commands::CommandError;
 use crate::net::transport::{Transport, keep_alive};
-use crate::resp::ReplyWriter;
+use crate::resp::Reply;
 use crate::shared::ServerShared;
 use skein_data::Ticket;
 
@@ -88,7 +88,7 @@ impl WorkerConnections {
         }
         connection.waits = false;
         let mut bytes = Vec::new();
-        let mut reply = ReplyWriter::new(&mut bytes, connection.client.protocol);
+        let mut reply = Reply::new(&mut bytes, connection.client.protocol);
         match result {
             Ok(()) => reply.ok(),
             Err(fault) => fault.write(&mut reply),

@@ -10,7 +10,7 @@ use crate::command_table::request_keys::keys_of;
 use crate::commands::migrate::{MigrationQuery, find, remove_moved, reply_no_key};
 use crate::commands::scripts::ScriptCall;
 use crate::commands::{AfterCommand, Command, CommandError, ResolvedTag, observed};
-use crate::resp::{ReplyWriter, RequestArgs};
+use crate::resp::{Args, Reply};
 use crate::shared::ServerShared;
 use crate::shared::exclusion_gate::StableDatabases;
 use crate::shared::migrations::{MigrationJob, Migrations};
@@ -29,7 +29,7 @@ pub(super) fn must_leave_batch(
     shared: &ServerShared,
     client: &ClientState,
     command: &'static Command,
-    names: &RequestArgs<'_>,
+    names: &Args,
     stable: StableDatabases<'_>,
 ) -> bool {
     may_wake_someone(&shared.notices.waiting, client, command, names)
@@ -42,7 +42,7 @@ pub(super) fn writes_moving_key(
     shared: &ServerShared,
     client: &ClientState,
     tag: u16,
-    args: &RequestArgs<'_>,
+    args: &Args,
     stable: StableDatabases<'_>,
 ) -> bool {
     let ResolvedTag::Command(command) = ResolvedTag::of(tag) else { return false };
@@ -60,7 +60,7 @@ fn names_moving_key(
     migrations: &Migrations,
     client: &ClientState,
     command: &'static Command,
-    names: &RequestArgs<'_>,
+    names: &Args,
     stable: StableDatabases<'_>,
 ) -> bool {
     let mut stored = StoredRequest::default();
@@ -71,12 +71,12 @@ fn names_moving_key(
 
 /// Returns whether a command that writes names a key of the store that moves, or writes keys without
 /// naming them.
-pub(super) fn moves(migrations: &Migrations, command: &Command, args: &RequestArgs<'_>) -> bool {
+pub(super) fn moves(migrations: &Migrations, command: &Command, args: &Args) -> bool {
     migrations.moving.any() && writes_keys(command, args, |keys| migrations.moving.has_any(keys))
 }
 
 /// Returns whether a command writes keys of which `count` is true, or writes keys without naming them.
-fn writes_keys(command: &Command, args: &RequestArgs<'_>, count: impl FnOnce(&[&[u8]]) -> bool) -> bool {
+fn writes_keys(command: &Command, args: &Args, count: impl FnOnce(&[&[u8]]) -> bool) -> bool {
     command.may_write
         && (!command.names_keys() || keys_of(command, args).is_some_and(|keys| count(&keys.all())))
 }
@@ -100,8 +100,8 @@ impl GeneralContext<'_> {
         command: &'static Command,
         client: &mut ClientState,
         slot: usize,
-        names: &RequestArgs<'_>,
-        reply: &mut ReplyWriter<'_>,
+        names: &Args,
+        reply: &mut Reply,
     ) -> Result<(AfterCommand, Ticket), CommandError> {
         let query = MigrationQuery::parse(names)?;
         let alone = Alone::wait(&mut self.pass, self.shared)?;

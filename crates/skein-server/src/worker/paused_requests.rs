@@ -11,7 +11,7 @@ use crate::clients::pause::PausedRequests;
 use crate::command_table::{Command, Flag};
 use crate::commands::ResolvedTag;
 use crate::commands::scripts::ScriptCall;
-use crate::resp::RequestArgs;
+use crate::resp::Args;
 use crate::shared::ServerShared;
 
 use super::connections::WorkerConnections;
@@ -21,7 +21,7 @@ pub(super) fn is_held(
     held: PausedRequests,
     shared: &ServerShared,
     tag: u16,
-    args: &RequestArgs<'_>,
+    args: &Args,
     client: &ClientState,
 ) -> bool {
     let ResolvedTag::Command(command) = ResolvedTag::of(tag) else { return held == PausedRequests::All };
@@ -37,7 +37,7 @@ pub(super) fn is_held(
 }
 
 /// Returns whether a request may write, publish, or run a script that may.
-pub(super) fn has_effects(shared: &ServerShared, command: &Command, args: &RequestArgs<'_>) -> bool {
+pub(super) fn has_effects(shared: &ServerShared, command: &Command, args: &Args) -> bool {
     match command.plan.script() {
         Some(kind) => ScriptCall::would_write(kind, shared, args),
         None => command.may_write_by(args) || command.has(Flag::OtherEffects),

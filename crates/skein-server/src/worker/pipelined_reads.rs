@@ -15,7 +15,7 @@
 //! that would take long; that request runs in slices (see `general`).
 
 use crate::commands::{Batched, CommandError, ReadHandler};
-use crate::resp::{ReplyWriter, RequestArgs};
+use crate::resp::{Args, Reply};
 use skein_data::{EngineSession, Error, RowView};
 
 use super::batch_account::BatchAccount;
@@ -225,12 +225,7 @@ impl PipelinedReads {
 /// Writes the answer from a key's row, or the error of its lookup. Returns `false` if the answer is
 /// put off.
 #[inline]
-fn answer(
-    read: ReadHandler,
-    row: Result<Option<RowView<'_>>, Error>,
-    args: &RequestArgs<'_>,
-    mut reply: ReplyWriter<'_>,
-) -> bool {
+fn answer(read: ReadHandler, row: Result<Option<RowView>, Error>, args: &Args, mut reply: Reply) -> bool {
     match row {
         Ok(row) => read(row, args, &mut reply),
         Err(error) => CommandError::from(error).write(&mut reply),
@@ -259,7 +254,7 @@ struct ReadReplies<'b> {
 
 impl ReadReplies<'_> {
     #[inline]
-    fn found(&mut self, i: usize, row: Result<Option<RowView<'_>>, Error>) {
+    fn found(&mut self, i: usize, row: Result<Option<RowView>, Error>) {
         if self.states[i] != ReadState::Waits {
             return;
         }
@@ -274,7 +269,7 @@ impl ReadReplies<'_> {
                 return;
             }
             let start = self.aside.len();
-            let answered = answer(read, row, &args, ReplyWriter::new(self.aside, protocol));
+            let answered = answer(read, row, &args, Reply::new(self.aside, protocol));
             let len = self.aside.len() - start;
             self.states[i] =
                 if answered { ReadState::Aside(start as u32, len as u32, there) } else { ReadState::PutOff };
@@ -282,7 +277,7 @@ impl ReadReplies<'_> {
         }
         let buffer = &mut self.outputs[slot as usize].buffer;
         let start = buffer.len();
-        if answer(read, row, &args, ReplyWriter::new(buffer, protocol)) {
+        if answer(read, row, &args, Reply::new(buffer, protocol)) {
             self.timer.check(CommandKind::plain(tag), &buffer[start..]);
             self.advance(slot, there);
         } else {

@@ -14,7 +14,7 @@
 use crate::command_table::Flag;
 use crate::commands::{Batched, Command, CommandError, ResolvedTag};
 use crate::observe::command_kinds::CommandKind;
-use crate::resp::ReplyWriter;
+use crate::resp::Reply;
 use crate::shared::ServerShared;
 use crate::shared::exclusion_gate::StableDatabases;
 use crate::shared::stored_request::StoredRequest;
@@ -287,7 +287,7 @@ impl PipelinedWrites {
             let Some((connection, output)) = slots.get(run.slot) else { continue };
             let count = if nothing_ran { 1 } else { run.done - run.kept };
             run.undo(output);
-            let mut reply = ReplyWriter::new(&mut output.buffer, connection.client.protocol);
+            let mut reply = Reply::new(&mut output.buffer, connection.client.protocol);
             for at in run.done..run.done + count {
                 fault.write(&mut reply);
                 let kind = connection.input.tag(at).map(CommandKind::plain);

@@ -17,7 +17,7 @@ use crate::observe::command_kinds::CommandKind;
 use crate::observe::latency_events::LatencyEvent;
 use crate::observe::slowlog::ClippedRequest;
 use crate::observe::{ServerObserver, WorkerObserver};
-use crate::resp::RequestArgs;
+use crate::resp::Args;
 use crate::resp::whole::are_whole_replies;
 
 /// The length of a turn. After it, no request begins on a connection that had its part of the turn:
@@ -199,7 +199,7 @@ pub(super) struct SlicedCommandTime {
 }
 
 impl SlicedCommandTime {
-    pub(super) fn new(kind: CommandKind, nanos: u64, args: &RequestArgs<'_>) -> Self {
+    pub(super) fn new(kind: CommandKind, nanos: u64, args: &Args) -> Self {
         Self { kind, nanos, request: ClippedRequest::of(args) }
     }
 

@@ -46,9 +46,9 @@ use std::sync::Arc;
 
 use crate::clients::client::ClientState;
 use crate::command_table::Command;
-use crate::commands::{AfterCommand, CommandContext, CommandError, observed};
+use crate::commands::{AfterCommand, CommandContext, CommandError, CommandResult, observed};
 use crate::notice::key_events::{KeyChanges, WriteOrder};
-use crate::resp::RequestArgs;
+use crate::resp::Args;
 use crate::shared::ServerShared;
 use crate::shared::exclusion_gate::{ExclusivePass, GateBusy, SharedPass, StableDatabases};
 use crate::shared::stored_request::StoredRequest;
@@ -59,7 +59,7 @@ use super::lowered_limit::evict_excess;
 use super::migrations::moves;
 
 /// The next step of the connection, and the ticket that the reply waits for.
-pub(super) type RingOutcome = (Result<AfterCommand, CommandError>, Ticket);
+pub(super) type RingOutcome = (CommandResult, Ticket);
 
 /// The outcome of a request that must wait, because a key has begun to move while the worker waited to
 /// be alone.
@@ -79,8 +79,8 @@ pub(super) fn run_beside<R>(
     session: &mut EngineSession,
     client: &mut ClientState,
     (shared, stable): (&Arc<ServerShared>, StableDatabases<'_>),
-    (command, args): (&'static Command, &RequestArgs<'_>),
-    handler: impl FnOnce(&mut CommandContext<'_>) -> Result<R, CommandError>,
+    (command, args): (&'static Command, &Args),
+    handler: impl FnOnce(&mut CommandContext) -> Result<R, CommandError>,
 ) -> (Result<R, CommandError>, Ticket) {
     let observer = &shared.notices.key_observer;
     let changes = KeyChanges::of(observer, client.id);
@@ -125,10 +125,10 @@ impl<'p, 'g> Alone<'p, 'g> {
     pub(super) fn admit<'r>(
         &'r self,
         stored: &'r mut StoredRequest,
-        (command, names): (&'static Command, &RequestArgs<'r>),
+        (command, names): (&'static Command, &Args<'r>),
         client: &ClientState,
         session: &mut EngineSession,
-    ) -> Result<Option<(RequestArgs<'r>, AloneRing<'r, 'p, 'g>)>, CommandError> {
+    ) -> Result<Option<(Args<'r>, AloneRing<'r, 'p, 'g>)>, CommandError> {
         let args = stored.of(client, command, names, self.stable())?;
         let moves = moves(&self.shared.data.migrations, command, &args);
         Ok(self.begin(moves, client.id, session).map(|ring| (args, ring)))
@@ -195,7 +195,7 @@ impl AloneRing<'_, '_, '_> {
         session: &mut EngineSession,
         keys: AloneKeys,
         client: &mut ClientState,
-        requests: impl FnOnce(&mut CommandContext<'_>) -> Result<R, CommandError>,
+        requests: impl FnOnce(&mut CommandContext) -> Result<R, CommandError>,
     ) -> Result<(R, Ticket), CommandError> {
         let open = match keys {
             AloneKeys::Transaction => session.begin()?,
@@ -208,9 +208,9 @@ impl AloneRing<'_, '_, '_> {
 
     fn run_and_commit<R>(
         &mut self,
-        keys: EngineKeys<'_>,
+        keys: EngineKeys,
         client: &mut ClientState,
-        requests: impl FnOnce(&mut CommandContext<'_>) -> Result<R, CommandError>,
+        requests: impl FnOnce(&mut CommandContext) -> Result<R, CommandError>,
     ) -> Result<(R, Ticket), CommandError> {
         let changes = std::mem::take(&mut self.changes);
         let mut context = CommandContext::new(keys, client, self.alone.shared, changes, self.alone.stable());

@@ -8,11 +8,11 @@ use crate::commands::access::denied::refuse_in_exec;
 use crate::commands::alone::run_named;
 use crate::commands::monitor::feed;
 use crate::commands::scripts::{self, BusyServer, ScriptCall, ScriptKind};
-use crate::commands::{AfterCommand, Command, CommandContext, CommandError};
+use crate::commands::{Command, CommandContext, CommandError, CommandResult};
 use crate::notice::monitors::RequestSource;
 use crate::observe::command_kinds::CommandKind;
 use crate::observe::slowlog::ClippedRequest;
-use crate::resp::{ReplyWriter, RequestArgs};
+use crate::resp::{Args, Reply};
 use crate::shared::ServerShared;
 use crate::shared::exclusion_gate::StableDatabases;
 use skein_data::EngineSession;
@@ -110,15 +110,15 @@ impl QueuedScriptLimits {
 
 /// Runs the requests of a transaction. The reply is the array of their replies.
 pub(super) fn run_queue(
-    context: &mut CommandContext<'_>,
+    context: &mut CommandContext,
     (multi, limits): (&Multi, &QueuedScriptLimits),
     busy: &mut dyn BusyServer,
-    reply: &mut ReplyWriter<'_>,
+    reply: &mut Reply,
     timer: &mut RequestTimer<'_>,
-) -> Result<AfterCommand, CommandError> {
+) -> CommandResult {
     let start = reply.position();
     let most = context.shared.settings.reply_bytes_max.get();
-    let is_full = |reply: &ReplyWriter<'_>| reply.position() - start > most;
+    let is_full = |reply: &Reply<'_>| reply.position() - start > most;
     let mut closes = false;
     reply.array(multi.queue.len());
     drop_unwanted(context.client, context.client.replies, start, reply);
@@ -163,11 +163,11 @@ pub(super) fn run_queue(
 
 /// Runs one request of a transaction. Returns whether the connection must be closed after it.
 fn run_queued(
-    context: &mut CommandContext<'_>,
+    context: &mut CommandContext,
     (command, limits): (&'static Command, &QueuedScriptLimits),
-    args: &RequestArgs<'_>,
+    args: &Args,
     busy: &mut dyn BusyServer,
-    reply: &mut ReplyWriter<'_>,
+    reply: &mut Reply,
 ) -> Result<bool, CommandError> {
     let Some(kind) = command.plan.script() else {
         return run_named(context, command, args, reply);
@@ -180,7 +180,7 @@ fn run_queued(
 
 /// Drops the part of the reply from `start` on if CLIENT REPLY muted it both before and after the
 /// request. If it was muted only before or only after, keeps the part regardless of later requests.
-fn drop_unwanted(client: &mut ClientState, before: ReplyMode, start: usize, reply: &mut ReplyWriter<'_>) {
+fn drop_unwanted(client: &mut ClientState, before: ReplyMode, start: usize, reply: &mut Reply) {
     if before.are_muted() && client.replies.are_muted() {
         reply.truncate(start);
     } else if before.are_muted() || client.replies.are_muted() {

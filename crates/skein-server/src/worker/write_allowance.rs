@@ -15,7 +15,7 @@ use crate::command_table::{Flag, has_word};
 use crate::commands::command_error::OUT_OF_MEMORY;
 use crate::commands::{Command, CommandError, ResolvedTag};
 use crate::notice::key_events::{KeyChanges, KeyObserver};
-use crate::resp::RequestArgs;
+use crate::resp::Args;
 use crate::shared::ServerShared;
 use crate::shared::exclusion_gate::StableDatabases;
 use crate::shared::stored_request::StoredRequest;
@@ -50,11 +50,11 @@ impl WriteAllowance {
 
     /// Takes the part of a request if it needs one. Returns whether the allowance was sufficient.
     #[inline]
-    pub(super) fn admits(&mut self, tag: u16, args: &RequestArgs<'_>) -> bool {
+    pub(super) fn admits(&mut self, tag: u16, args: &Args) -> bool {
         self.is_all() || self.takes_part_of(tag, args)
     }
 
-    fn takes_part_of(&mut self, tag: u16, args: &RequestArgs<'_>) -> bool {
+    fn takes_part_of(&mut self, tag: u16, args: &Args) -> bool {
         let grows = ResolvedTag::of(tag).command().is_some_and(may_grow_memory);
         !grows || self.take(bytes_added(args))
     }
@@ -73,7 +73,7 @@ pub(super) fn may_grow_memory(command: &Command) -> bool {
 }
 
 /// Returns about how many bytes a request may add to memory.
-pub(super) fn bytes_added(args: &RequestArgs<'_>) -> usize {
+pub(super) fn bytes_added(args: &Args) -> usize {
     PER_REQUEST + args.from(1).map(<[u8]>::len).sum::<usize>()
 }
 
@@ -84,7 +84,7 @@ pub(super) fn bytes_added_now(
     session: &mut EngineSession,
     client: &ClientState,
     command: &'static Command,
-    names: &RequestArgs<'_>,
+    names: &Args,
     stable: StableDatabases<'_>,
 ) -> usize {
     if !command.has(Flag::CopiesSources) {

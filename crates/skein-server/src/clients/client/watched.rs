@@ -8,7 +8,7 @@ use crate::request::command_error::CommandError;
 use crate::request::databases::Databases;
 use crate::request::key_version::KeyVersion;
 use crate::request::moved_keys::moved_key;
-use crate::resp::RequestArgs;
+use crate::resp::Args;
 use skein_data::EngineKeys;
 
 /// Approximate bytes of a watched key besides its own: a table that has just grown is half empty.
@@ -38,8 +38,8 @@ impl WatchedKeys {
     /// If they would take more, or if a key cannot be read. Some of the keys may be watched then.
     pub(crate) fn add(
         &mut self,
-        engine_keys: &mut EngineKeys<'_>,
-        args: &RequestArgs<'_>,
+        engine_keys: &mut EngineKeys,
+        args: &Args,
         (databases, database): (&Databases, u32),
         limit: usize,
     ) -> Result<(), CommandError> {
@@ -94,7 +94,7 @@ impl WatchedKeys {
     /// If a key cannot be read.
     pub(crate) fn changed(
         &self,
-        engine_keys: &mut EngineKeys<'_>,
+        engine_keys: &mut EngineKeys,
         databases: &Databases,
     ) -> skein_data::Result<bool> {
         for (key, seen) in &self.keys {

@@ -2,14 +2,10 @@
 
 use crate::acl::Denial;
 use crate::command_table::COMMANDS;
-use crate::commands::{CommandContext, CommandError, find, takes};
-use crate::resp::{ReplyWriter, RequestArgs};
+use crate::commands::{CommandContext, CommandError, Replied, find, takes};
+use crate::resp::{Args, Reply};
 
-pub(super) fn dry_run(
-    context: &CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
+pub(super) fn dry_run(context: &CommandContext, args: &Args, reply: &mut Reply) -> Replied {
     let not_found = |what: &str, name: &[u8]| {
         CommandError::owned([b"ERR ", what.as_bytes(), b" '", name, b"' not found"].concat())
     };

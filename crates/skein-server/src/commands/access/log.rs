@@ -4,17 +4,13 @@ use skein_syntax::number::parse_i64;
 
 use crate::acl::AclLogEntry;
 use crate::commands::reply_limit::ReplyLimit;
-use crate::commands::{CommandContext, CommandError, command_error, is};
-use crate::resp::{ReplyWriter, RequestArgs};
+use crate::commands::{CommandContext, Replied, command_error, is};
+use crate::resp::{Args, Reply};
 
 /// Number of entries in the reply without an explicit count.
 const COUNT: usize = 10;
 
-pub(super) fn log(
-    context: &CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
+pub(super) fn log(context: &CommandContext, args: &Args, reply: &mut Reply) -> Replied {
     let log = &context.shared.acl.log;
     let count = match args.len() {
         2 => COUNT,
@@ -37,7 +33,7 @@ pub(super) fn log(
     Ok(())
 }
 
-fn write(AclLogEntry { case, count, at }: &AclLogEntry, reply: &mut ReplyWriter<'_>) {
+fn write(AclLogEntry { case, count, at }: &AclLogEntry, reply: &mut Reply) {
     reply.map(7);
     reply.named("count").count(usize::try_from(*count).unwrap_or(usize::MAX));
     for (name, value) in [

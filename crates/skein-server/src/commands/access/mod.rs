@@ -9,9 +9,9 @@ mod users;
 use skein_syntax::number::parse_i64;
 
 use super::subcommands::{help, subcommand};
-use super::{AfterCommand, CommandContext, CommandError, CommandResult};
+use super::{AfterCommand, CommandContext, CommandError, CommandResult, Replied};
 use crate::acl::{self, CATEGORY_NAMES, Category};
-use crate::resp::{ReplyWriter, RequestArgs};
+use crate::resp::{Args, Reply};
 
 /// Bits of a generated password: the maximum, and the default.
 const PASSWORD_BITS_MAX: i64 = 4096;
@@ -47,11 +47,7 @@ const HELP: &[&str] = &[
     "    Prints this help.",
 ];
 
-pub(super) fn acl(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> CommandResult {
+pub(super) fn acl(context: &mut CommandContext, args: &Args, reply: &mut Reply) -> CommandResult {
     match subcommand(args)? {
         "cat" => categories(args, reply)?,
         "deluser" => return users::remove(context, args, reply),
@@ -71,14 +67,14 @@ pub(super) fn acl(
 }
 
 /// Returns the error of subcommands with an optional argument, which have a text of their own.
-fn too_many(args: &RequestArgs<'_>) -> CommandError {
+fn too_many(args: &Args) -> CommandError {
     let name = String::from_utf8_lossy(super::quoted(args.get(1), super::QUOTED_BYTES_MAX)).into_owned();
     CommandError::owned(format!(
         "ERR unknown subcommand or wrong number of arguments for '{name}'. Try ACL HELP."
     ))
 }
 
-fn categories(args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) -> Result<(), CommandError> {
+fn categories(args: &Args, reply: &mut Reply) -> Replied {
     let names: Vec<&str> = match args.len() {
         2 => CATEGORY_NAMES.to_vec(),
         3 => {
@@ -97,7 +93,7 @@ fn categories(args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) -> Result<(),
     Ok(())
 }
 
-fn generate(args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) -> Result<(), CommandError> {
+fn generate(args: &Args, reply: &mut Reply) -> Replied {
     let bits = match args.len() {
         2 => PASSWORD_BITS,
         3 => {

@@ -4,15 +4,13 @@ use std::path::Path;
 
 use crate::acl::{AclFileError, AclRuleError, AclSelector, AllKeys, DEFAULT, SetUserError};
 use crate::clients::client_registry::ClientRecord;
-use crate::commands::{AfterCommand, CommandContext, CommandError, CommandResult, QUOTED_BYTES_MAX, quoted};
+use crate::commands::{
+    AfterCommand, CommandContext, CommandError, CommandResult, QUOTED_BYTES_MAX, Replied, quoted,
+};
 use crate::notice::channels::ChannelKind;
-use crate::resp::{ReplyWriter, RequestArgs};
+use crate::resp::{Args, Reply};
 
-pub(super) fn set(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> CommandResult {
+pub(super) fn set(context: &mut CommandContext, args: &Args, reply: &mut Reply) -> CommandResult {
     let rules: Vec<&[u8]> = args.from(3).collect();
     context.shared.acl.users.set(args.get(2), &rules).map_err(|error| refusal(&error))?;
     log_change(context, "a user was changed", args.get(2));
@@ -24,7 +22,7 @@ pub(super) fn set(
 
 /// Closes the connections of a user that have subscribed to channels which it may not read any
 /// more. A client that subscribes meanwhile is closed when a message arrives (`worker::messages`).
-fn disconnect_subscribers(context: &CommandContext<'_>, name: &[u8]) -> AfterCommand {
+fn disconnect_subscribers(context: &CommandContext, name: &[u8]) -> AfterCommand {
     let shared = context.shared;
     let Some(user) = shared.acl.users.get(name).filter(|_| shared.notices.channels.any()) else {
         return AfterCommand::Done;
@@ -36,7 +34,7 @@ fn disconnect_subscribers(context: &CommandContext<'_>, name: &[u8]) -> AfterCom
 
 /// Logs a change of a user, with the client that made it. Never logs the rules, which may contain a
 /// password.
-fn log_change(context: &CommandContext<'_>, what: &str, user: &[u8]) {
+fn log_change(context: &CommandContext, what: &str, user: &[u8]) {
     let by = context.client.user().name.escape_ascii();
     tracing::info!(client = context.client.id, %by, user = %user.escape_ascii(), "{what}");
 }
@@ -63,7 +61,7 @@ fn without_secret(rule: &[u8], error: AclRuleError) -> &[u8] {
     }
 }
 
-pub(super) fn get(context: &CommandContext<'_>, args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
+pub(super) fn get(context: &CommandContext, args: &Args, reply: &mut Reply) {
     let Some(user) = context.shared.acl.users.get(args.get(2)) else {
         reply.null();
         return;
@@ -90,7 +88,7 @@ pub(super) fn get(context: &CommandContext<'_>, args: &RequestArgs<'_>, reply: &
     }
 }
 
-fn write_rights(selector: &AclSelector, reply: &mut ReplyWriter<'_>) {
+fn write_rights(selector: &AclSelector, reply: &mut Reply) {
     for (name, rules) in [
         ("commands", selector.print_commands()),
         ("keys", selector.print_keys(AllKeys::AsInRedis)),
@@ -101,11 +99,7 @@ fn write_rights(selector: &AclSelector, reply: &mut ReplyWriter<'_>) {
     }
 }
 
-pub(super) fn remove(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> CommandResult {
+pub(super) fn remove(context: &mut CommandContext, args: &Args, reply: &mut Reply) -> CommandResult {
     if args.from(2).any(|name| name == DEFAULT) {
         return Err(CommandError::text("ERR The 'default' user cannot be removed"));
     }
@@ -119,7 +113,7 @@ pub(super) fn remove(
 }
 
 /// Closes the connections of these users.
-fn disconnect_users(context: &CommandContext<'_>, names: &[&[u8]]) -> AfterCommand {
+fn disconnect_users(context: &CommandContext, names: &[&[u8]]) -> AfterCommand {
     if names.is_empty() {
         return AfterCommand::Done;
     }
@@ -127,7 +121,7 @@ fn disconnect_users(context: &CommandContext<'_>, names: &[&[u8]]) -> AfterComma
 }
 
 /// Closes the connections of some clients. Returns `Close` if this connection is one of them.
-fn disconnect(context: &CommandContext<'_>, is_meant: impl Fn(&ClientRecord) -> bool) -> AfterCommand {
+fn disconnect(context: &CommandContext, is_meant: impl Fn(&ClientRecord) -> bool) -> AfterCommand {
     let mut next = AfterCommand::Done;
     for record in context.shared.clients.registry.all() {
         if !is_meant(&record) || !record.kill() {
@@ -142,7 +136,7 @@ fn disconnect(context: &CommandContext<'_>, is_meant: impl Fn(&ClientRecord) -> 
     next
 }
 
-pub(super) fn list(context: &CommandContext<'_>, reply: &mut ReplyWriter<'_>) {
+pub(super) fn list(context: &CommandContext, reply: &mut Reply) {
     let users = context.shared.acl.users.all();
     reply.array(users.len());
     for user in &users {
@@ -150,7 +144,7 @@ pub(super) fn list(context: &CommandContext<'_>, reply: &mut ReplyWriter<'_>) {
     }
 }
 
-pub(super) fn names(context: &CommandContext<'_>, reply: &mut ReplyWriter<'_>) {
+pub(super) fn names(context: &CommandContext, reply: &mut Reply) {
     let users = context.shared.acl.users.all();
     reply.array(users.len());
     for user in &users {
@@ -166,7 +160,7 @@ fn file<'c>(context: &'c CommandContext<'_>) -> Result<&'c Path, CommandError> {
 
 /// Loads the ACL file. Reads it on the worker's thread: the file is short and the caller waits for
 /// the result.
-pub(super) fn load(context: &mut CommandContext<'_>, reply: &mut ReplyWriter<'_>) -> CommandResult {
+pub(super) fn load(context: &mut CommandContext, reply: &mut Reply) -> CommandResult {
     let path = file(context)?;
     let changed = context.shared.acl.users.load(path).map_err(|error| match error {
         AclFileError::Read(cause) => {
@@ -184,7 +178,7 @@ pub(super) fn load(context: &mut CommandContext<'_>, reply: &mut ReplyWriter<'_>
 }
 
 /// Saves the ACL file, on the worker's thread like `load`.
-pub(super) fn save(context: &CommandContext<'_>, reply: &mut ReplyWriter<'_>) -> Result<(), CommandError> {
+pub(super) fn save(context: &CommandContext, reply: &mut Reply) -> Replied {
     let path = file(context)?;
     context.shared.acl.users.save(path).map_err(|cause| {
         tracing::error!(%cause, path = %path.display(), "the ACL file was not saved");

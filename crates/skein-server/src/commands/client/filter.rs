@@ -7,7 +7,7 @@ use crate::clients::client_registry::ClientRecord;
 use crate::commands::command_error::SYNTAX;
 use crate::commands::{CommandError, is};
 use crate::net::transport::ConnectionAddress;
-use crate::resp::RequestArgs;
+use crate::resp::Args;
 
 /// Returns an error that quotes the client's input after `before`.
 fn quoting(before: &str, text: &[u8]) -> CommandError {
@@ -59,7 +59,7 @@ impl<'a> ClientFilter<'a> {
     }
 
     /// Parses the options from argument 2 on.
-    pub(super) fn parse(args: &RequestArgs<'a>, users: &AclUsers) -> Result<Self, CommandError> {
+    pub(super) fn parse(args: &Args<'a>, users: &AclUsers) -> Result<Self, CommandError> {
         let mut filter = Self { address: None, local: None, id: None, user: None, kind: None, skip_me: true };
         let mut rest = args.from(2);
         while let Some(option) = rest.next() {

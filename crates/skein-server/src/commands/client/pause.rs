@@ -8,8 +8,8 @@ use super::is;
 use crate::clients::pause::{LONGEST, PausedRequests};
 use crate::commands::command_error::NOT_AN_INTEGER;
 use crate::commands::subcommands::unknown_or_wrong;
-use crate::commands::{AfterCommand, CommandError, CommandResult};
-use crate::resp::{ReplyWriter, RequestArgs};
+use crate::commands::{AfterCommand, CommandError, CommandResult, Replied};
+use crate::resp::{Args, Reply};
 use crate::shared::ServerShared;
 use skein_data::Ticket;
 
@@ -17,11 +17,7 @@ const UNBLOCKED: CommandError = CommandError::text("UNBLOCKED client unblocked v
 
 /// Starts the pause. The reply is sent after every worker has finished the commands that the pause
 /// holds back.
-pub(super) fn begin(
-    shared: &ServerShared,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> CommandResult {
+pub(super) fn begin(shared: &ServerShared, args: &Args, reply: &mut Reply) -> CommandResult {
     let held = match args.len() {
         3 => PausedRequests::All,
         4 if is(args.get(3), "WRITE") => PausedRequests::Writes,
@@ -48,18 +44,14 @@ fn parse_time(text: &[u8]) -> Result<Duration, CommandError> {
     Ok(time)
 }
 
-pub(super) fn end(shared: &ServerShared, reply: &mut ReplyWriter<'_>) {
+pub(super) fn end(shared: &ServerShared, reply: &mut Reply) {
     shared.clients.pause.end();
     shared.workers.wake();
     reply.ok();
 }
 
 /// Runs CLIENT UNBLOCK: ends the wait of a client that a command blocks.
-pub(super) fn unblock(
-    shared: &ServerShared,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
+pub(super) fn unblock(shared: &ServerShared, args: &Args, reply: &mut Reply) -> Replied {
     let with_error = match args.len() {
         3 => false,
         4 if is(args.get(3), "TIMEOUT") => false,
@@ -72,7 +64,7 @@ pub(super) fn unblock(
     reply.int(found.is_some().into());
     if let Some(client) = found {
         let mut bytes = Vec::new();
-        let mut answer = ReplyWriter::new(&mut bytes, client.protocol);
+        let mut answer = Reply::new(&mut bytes, client.protocol);
         if with_error {
             UNBLOCKED.write(&mut answer);
         } else {

@@ -12,9 +12,11 @@ use super::is;
 use crate::clients::client::{ClientState, ClientTracking};
 use crate::clients::client_registry::ClientMode;
 use crate::commands::command_error::{NOT_AN_INTEGER, SYNTAX};
-use crate::commands::{AfterCommand, CommandContext, CommandError, CommandResult, QUOTED_BYTES_MAX, quoted};
+use crate::commands::{
+    AfterCommand, CommandContext, CommandError, CommandResult, QUOTED_BYTES_MAX, Replied, quoted,
+};
 use crate::notice::key_events::TrackedClient;
-use crate::resp::{ReplyWriter, RequestArgs};
+use crate::resp::{Args, Reply};
 use crate::shared::ServerShared;
 
 const NO_SUCH_CLIENT: CommandError =
@@ -35,7 +37,7 @@ struct TrackingOptions<'a> {
 }
 
 impl<'a> TrackingOptions<'a> {
-    fn parse(shared: &ServerShared, args: &RequestArgs<'a>) -> Result<Self, CommandError> {
+    fn parse(shared: &ServerShared, args: &Args<'a>) -> Result<Self, CommandError> {
         let mut options = Self::default();
         let mut rest = args.from(3);
         while let Some(word) = rest.next() {
@@ -144,11 +146,7 @@ fn overlapping<'s>(prefix: &[u8], set: &'s BTreeSet<Vec<u8>>) -> Option<&'s Vec<
 }
 
 /// Runs CLIENT TRACKING.
-pub(super) fn set(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> CommandResult {
+pub(super) fn set(context: &mut CommandContext, args: &Args, reply: &mut Reply) -> CommandResult {
     let CommandContext { client, shared, .. } = context;
     let options = TrackingOptions::parse(shared, args)?;
     if is(args.get(2), "ON") {
@@ -199,11 +197,7 @@ pub(crate) fn stop_tracking(shared: &ServerShared, client: &mut ClientState) {
 }
 
 /// Runs CLIENT CACHING.
-pub(super) fn set_caching(
-    client: &mut ClientState,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
+pub(super) fn set_caching(client: &mut ClientState, args: &Args, reply: &mut Reply) -> Replied {
     let tracking = client.tracking.as_deref_mut().ok_or(NOT_TRACKING)?;
     let (fits, fault) = if is(args.get(2), "YES") {
         (tracking.opt_in, "ERR CLIENT CACHING YES is only valid when tracking is enabled in OPTIN mode.")
@@ -221,7 +215,7 @@ pub(super) fn set_caching(
 }
 
 /// Runs CLIENT GETREDIR.
-pub(super) fn write_redirect(client: &ClientState, reply: &mut ReplyWriter<'_>) {
+pub(super) fn write_redirect(client: &ClientState, reply: &mut Reply) {
     match client.tracking {
         Some(_) => reply.int(i64::try_from(client.record.redirect()).unwrap_or(i64::MAX)),
         None => reply.int(-1),
@@ -229,7 +223,7 @@ pub(super) fn write_redirect(client: &ClientState, reply: &mut ReplyWriter<'_>) 
 }
 
 /// Runs CLIENT TRACKINGINFO.
-pub(super) fn write_info(client: &ClientState, reply: &mut ReplyWriter<'_>) {
+pub(super) fn write_info(client: &ClientState, reply: &mut Reply) {
     let none = ClientTracking::default();
     let tracking = client.tracking.as_deref();
     let modes = tracking.unwrap_or(&none);

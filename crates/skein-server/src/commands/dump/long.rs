@@ -7,10 +7,10 @@ use std::ops::ControlFlow;
 
 use super::short::counted_body;
 use super::write_payload;
-use crate::commands::CommandError;
 use crate::commands::reply_limit::check_reply_bytes;
 use crate::commands::task::{SLICE_BYTES, SLICE_KEYS, TaskProgress, TaskSlice};
-use crate::resp::ReplyWriter;
+use crate::commands::{CommandError, Replied};
+use crate::resp::Reply;
 use skein_data::{
     ColumnsReader, ElementsView, EntriesView, ListReader, MembersView, ScanDirection, ScoreRangeView,
     SetReader, StreamId, StreamReader, stream_entry,
@@ -38,31 +38,31 @@ pub(crate) struct DumpTask {
 }
 
 impl DumpTask {
-    pub(super) fn hash(columns: &ColumnsReader<'_>) -> Option<Self> {
+    pub(super) fn hash(columns: &ColumnsReader) -> Option<Self> {
         let view = columns.view()?;
         let body = counted_body(ValueType::Hash, view.left());
         Some(Self { viewed: DumpedView::Hash(view, body) })
     }
 
-    pub(super) fn set(set: &SetReader<'_>) -> Option<Self> {
+    pub(super) fn set(set: &SetReader) -> Option<Self> {
         let view = set.view_members()?;
         let body = counted_body(ValueType::Set, view.left());
         Some(Self { viewed: DumpedView::Set(view, body) })
     }
 
-    pub(super) fn sorted_set(set: &SetReader<'_>) -> Option<Self> {
+    pub(super) fn sorted_set(set: &SetReader) -> Option<Self> {
         let view = set.view(set.len().saturating_sub(1), set.len(), ScanDirection::Backward)?;
         let body = counted_body(ValueType::SortedSet2, view.left());
         Some(Self { viewed: DumpedView::SortedSet(view, body) })
     }
 
-    pub(super) fn list(list: &ListReader<'_>) -> Option<Self> {
+    pub(super) fn list(list: &ListReader) -> Option<Self> {
         let view = list.view(0, list.len())?;
         Some(Self { viewed: DumpedView::List(view, QuicklistWriter::default()) })
     }
 
     pub(in crate::commands) fn stream(
-        stream: &mut StreamReader<'_>,
+        stream: &mut StreamReader,
     ) -> Result<Option<Self>, skein_data::RowError> {
         let all = (StreamId::MIN, StreamId::MAX);
         let (position, groups) = (stream.position(), stream.whole_groups()?);
@@ -84,14 +84,14 @@ impl DumpTask {
     pub(in crate::commands) fn step(
         &mut self,
         slice: &TaskSlice<'_, '_>,
-        reply: &mut ReplyWriter<'_>,
+        reply: &mut Reply,
     ) -> Result<TaskProgress, CommandError> {
         let more = self.step_within(slice.reply_bytes_max, reply)?;
         Ok(if more { TaskProgress::More } else { TaskProgress::Done })
     }
 
     /// Writes a part of the body, or the reply. Returns whether there is more to do.
-    fn step_within(&mut self, most: usize, reply: &mut ReplyWriter<'_>) -> Result<bool, CommandError> {
+    fn step_within(&mut self, most: usize, reply: &mut Reply) -> Result<bool, CommandError> {
         let more = self.viewed.step()?;
         check_reply_bytes(self.memory(), most, WAY_OUT)?;
         if !more {
@@ -101,7 +101,7 @@ impl DumpTask {
     }
 
     /// Does all steps.
-    pub(super) fn finish(mut self, most: usize, reply: &mut ReplyWriter<'_>) -> Result<(), CommandError> {
+    pub(super) fn finish(mut self, most: usize, reply: &mut Reply) -> Replied {
         while self.step_within(most, reply)? {}
         Ok(())
     }

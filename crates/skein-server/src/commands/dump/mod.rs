@@ -26,11 +26,11 @@ pub(super) use restore::restore;
 pub(super) use short::{answer_stream, dump};
 pub(super) use whole::write_whole_payload;
 
-use crate::resp::ReplyWriter;
+use crate::resp::Reply;
 use skein_rdb::payload;
 
 /// Replies with the payload of a body: the type and the value.
-fn write_payload(mut body: Vec<u8>, reply: &mut ReplyWriter<'_>) {
+fn write_payload(mut body: Vec<u8>, reply: &mut Reply) {
     payload::seal(&mut body);
     reply.bulk(&body);
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::restored_value::RestoredValue;
 use crate::commands::command_error::{NOT_AN_INTEGER, SYNTAX};
 use crate::commands::{AfterCommand, CommandContext, CommandError, CommandResult, is};
-use crate::resp::{ReplyWriter, RequestArgs};
+use crate::resp::{Args, Reply};
 use crate::scripting::functions::DAMAGED;
 use skein_rdb::payload;
 use skein_syntax::number::parse_i64;
@@ -33,7 +33,7 @@ struct RestoreOptions {
 }
 
 impl RestoreOptions {
-    fn parse(args: &RequestArgs<'_>) -> Result<Self, CommandError> {
+    fn parse(args: &Args) -> Result<Self, CommandError> {
         let mut options = Self::default();
         let mut rest = args.from(4);
         while let Some(word) = rest.next() {
@@ -70,9 +70,9 @@ fn expiry_of(text: &[u8], options: &RestoreOptions, now: u64) -> Result<Option<i
 
 /// Runs RESTORE and RESTORE-ASKING.
 pub(in crate::commands) fn restore(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
+    context: &mut CommandContext,
+    args: &Args,
+    reply: &mut Reply,
 ) -> CommandResult {
     let options = RestoreOptions::parse(args)?;
     let key = args.get(1);

@@ -107,7 +107,7 @@ impl RestoredValue {
     /// Replaces the contents of a key by this value, until `expires`. It is one write.
     pub(super) fn write(
         &self,
-        writer: &mut EngineWriter<'_, '_>,
+        writer: &mut EngineWriter,
         key: &[u8],
         expires: Option<u64>,
     ) -> Result<(), CommandError> {

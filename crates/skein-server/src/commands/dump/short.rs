@@ -14,10 +14,10 @@ use super::long::DumpTask;
 use super::write_payload;
 use crate::commands::keys::{integers_of, is_list, is_packed};
 use crate::commands::task::{AT_ONCE, AT_ONCE_BYTES, LongReply};
-use crate::commands::{CommandError, SlicedTask};
+use crate::commands::{Replied, SlicedTask};
 use crate::config::settings::EncodingLimits;
 use crate::resp::double::write_double;
-use crate::resp::{ReplyWriter, RequestArgs};
+use crate::resp::{Args, Reply};
 use skein_data::{
     CollectionKind, ColumnsReader, ListEnd, ListReader, RowView, ScanDirection, SetReader, StreamId,
     StreamReader, stream_entry,
@@ -28,11 +28,11 @@ use skein_rdb::stream::StreamWriter;
 use skein_rdb::write::{write_length, write_scored, write_string, write_type};
 
 pub(in crate::commands) fn dump(
-    row: Option<RowView<'_>>,
-    _: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
+    row: Option<RowView>,
+    _: &Args,
+    reply: &mut Reply,
     long: &mut LongReply,
-) -> Result<(), CommandError> {
+) -> Replied {
     let Some(row) = row else {
         reply.null();
         return Ok(());
@@ -41,11 +41,7 @@ pub(in crate::commands) fn dump(
 }
 
 /// Replies with the payload of a row.
-pub(super) fn answer_row(
-    row: RowView<'_>,
-    reply: &mut ReplyWriter<'_>,
-    long: &mut LongReply,
-) -> Result<(), CommandError> {
+pub(super) fn answer_row(row: RowView, reply: &mut Reply, long: &mut LongReply) -> Replied {
     if let Some(value) = row.value() {
         write_payload(of_blob(ValueType::String, value), reply);
         return Ok(());
@@ -76,7 +72,7 @@ fn answer(
     is_empty: bool,
     body: Option<Vec<u8>>,
     task: impl FnOnce() -> Option<DumpTask>,
-    reply: &mut ReplyWriter<'_>,
+    reply: &mut Reply,
     long: &mut LongReply,
 ) {
     match body {
@@ -88,10 +84,10 @@ fn answer(
 
 /// Does the same with a stream, which may have no entries.
 pub(in crate::commands) fn answer_stream(
-    stream: &mut StreamReader<'_>,
-    reply: &mut ReplyWriter<'_>,
+    stream: &mut StreamReader,
+    reply: &mut Reply,
     long: &mut LongReply,
-) -> Result<(), CommandError> {
+) -> Replied {
     if stream.len() > AT_ONCE as u64 {
         let mut failed = None;
         long.begin(reply, || match DumpTask::stream(stream) {
@@ -140,7 +136,7 @@ fn if_short(body: Vec<u8>, most: usize) -> Option<Vec<u8>> {
     until(body.len(), most).is_continue().then_some(body)
 }
 
-fn hash(columns: &ColumnsReader<'_>) -> Option<Vec<u8>> {
+fn hash(columns: &ColumnsReader) -> Option<Vec<u8>> {
     if is_packed(columns, &EncodingLimits::DEFAULT) {
         let mut pack = ListpackWriter::default();
         columns.walk(None, |name, value| {
@@ -165,7 +161,7 @@ fn hash(columns: &ColumnsReader<'_>) -> Option<Vec<u8>> {
     if_short(body, most)
 }
 
-fn plain_set(set: &SetReader<'_>) -> Option<Vec<u8>> {
+fn plain_set(set: &SetReader) -> Option<Vec<u8>> {
     if let Some(integers) = integers_of(set, &EncodingLimits::DEFAULT) {
         return Some(of_blob(ValueType::SetIntset, &write_intset(&integers)));
     }
@@ -182,7 +178,7 @@ fn few(len: u64) -> Option<u64> {
     (len <= AT_ONCE as u64).then_some(len)
 }
 
-fn sorted_set(set: &SetReader<'_>) -> Option<Vec<u8>> {
+fn sorted_set(set: &SetReader) -> Option<Vec<u8>> {
     if is_list(set, &EncodingLimits::DEFAULT) {
         let mut pack = ListpackWriter::default();
         set.walk(0, ScanDirection::Forward, |score, member| {
@@ -213,7 +209,7 @@ fn push_score(pack: &mut ListpackWriter, score: f64) {
     pack.push(&text);
 }
 
-fn list(elements: &ListReader<'_>) -> Option<Vec<u8>> {
+fn list(elements: &ListReader) -> Option<Vec<u8>> {
     few(elements.len())?;
     let (mut list, mut bytes) = (QuicklistWriter::default(), 0);
     elements.walk(ListEnd::Front, |element| {

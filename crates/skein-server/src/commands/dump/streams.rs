@@ -8,7 +8,7 @@ use skein_rdb::stream::Stream;
 /// Replaces the contents of a key by a stream, until `expires`. It is one write.
 pub(super) fn restore_stream(
     stream: &Stream,
-    writer: &mut EngineWriter<'_, '_>,
+    writer: &mut EngineWriter,
     key: &[u8],
     expires: Option<u64>,
 ) -> Result<(), CommandError> {

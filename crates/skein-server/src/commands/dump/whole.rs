@@ -3,7 +3,7 @@
 use super::short::answer_row;
 use crate::commands::CommandError;
 use crate::commands::task::{LongReply, SlicedTask};
-use crate::resp::ReplyWriter;
+use crate::resp::Reply;
 use skein_data::EngineKeys;
 
 /// Writes a head, which receives the expiry time of the key, and the payload as a bulk string.
@@ -12,11 +12,11 @@ use skein_data::EngineKeys;
 /// # Errors
 /// The key cannot be read, or its payload would have more than about `most` bytes.
 pub(in crate::commands) fn write_whole_payload(
-    keys: &mut EngineKeys<'_>,
+    keys: &mut EngineKeys,
     key: &[u8],
     most: usize,
-    head: impl FnOnce(Option<u64>, &mut ReplyWriter<'_>),
-    out: &mut ReplyWriter<'_>,
+    head: impl FnOnce(Option<u64>, &mut Reply),
+    out: &mut Reply,
 ) -> Result<bool, CommandError> {
     let mut long = LongReply::Slices(None);
     let mut payload = out.position();

@@ -3,15 +3,11 @@
 use super::units::parse_position;
 use crate::commands::command_error::SYNTAX;
 use crate::commands::sorted_sets::{ZaddOptions, add_scored};
-use crate::commands::{CommandError, is};
-use crate::resp::{ReplyWriter, RequestArgs};
+use crate::commands::{Replied, is};
+use crate::resp::{Args, Reply};
 use skein_data::EngineWriter;
 
-pub(super) fn geo_add(
-    writer: &mut EngineWriter<'_, '_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
+pub(super) fn geo_add(writer: &mut EngineWriter, args: &Args, reply: &mut Reply) -> Replied {
     let mut options = ZaddOptions::default();
     let mut first = 2;
     for arg in args.from(first) {

@@ -5,15 +5,15 @@ use crate::commands::CommandError;
 use crate::commands::command_error::SYNTAX;
 use crate::commands::sorted_sets::with_set_of;
 use crate::redis::geo::Position;
-use crate::resp::{ReplyWriter, RequestArgs};
+use crate::resp::{Args, Reply};
 use skein_data::{CollectionKind, RowView, SetReader};
 
 /// Returns the position of a member.
-pub(super) fn position_of(set: Option<&SetReader<'_>>, member: &[u8]) -> Option<Position> {
+pub(super) fn position_of(set: Option<&SetReader>, member: &[u8]) -> Option<Position> {
     set?.score(member).map(Position::of_score)
 }
 
-pub(super) fn geo_dist(row: Option<RowView<'_>>, args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
+pub(super) fn geo_dist(row: Option<RowView>, args: &Args, reply: &mut Reply) {
     let unit = match args.len() {
         4 => Ok(1.0),
         5 => parse_unit(args.get(4)),
@@ -34,10 +34,10 @@ pub(super) fn geo_dist(row: Option<RowView<'_>>, args: &RequestArgs<'_>, reply: 
 
 /// Replies with an array. `write` writes one element of it for each named member.
 fn write_each(
-    row: Option<RowView<'_>>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-    write: impl Fn(Option<Position>, &mut ReplyWriter<'_>),
+    row: Option<RowView>,
+    args: &Args,
+    reply: &mut Reply,
+    write: impl Fn(Option<Position>, &mut Reply),
 ) {
     with_set_of(CollectionKind::SortedSet, row, reply, |set, reply| {
         reply.array(args.len() - 2);
@@ -46,14 +46,14 @@ fn write_each(
     });
 }
 
-pub(super) fn geo_hash(row: Option<RowView<'_>>, args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
+pub(super) fn geo_hash(row: Option<RowView>, args: &Args, reply: &mut Reply) {
     write_each(row, args, reply, |position, reply| match position {
         Some(position) => reply.bulk(&position.geohash()),
         None => reply.null(),
     });
 }
 
-pub(super) fn geo_pos(row: Option<RowView<'_>>, args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
+pub(super) fn geo_pos(row: Option<RowView>, args: &Args, reply: &mut Reply) {
     write_each(row, args, reply, |position, reply| match position {
         Some(position) => write_position(position, reply),
         None => reply.null_array(),

@@ -18,7 +18,7 @@ use super::units::{parse_position, parse_unit};
 use crate::commands::command_error::{NOT_AN_INTEGER, SYNTAX};
 use crate::commands::{CommandError, QUOTED_BYTES_MAX, is, quoted};
 use crate::redis::geo::{AreaShape, Position, SearchArea};
-use crate::resp::RequestArgs;
+use crate::resp::Args;
 use crate::resp::double::parse_double;
 use skein_data::SetReader;
 use skein_syntax::number::parse_i64;
@@ -124,9 +124,9 @@ enum Center {
 
 impl<'a> GeoQuery<'a> {
     pub(super) fn parse(
-        args: &RequestArgs<'a>,
+        args: &Args<'a>,
         syntax: SearchSyntax,
-        set: Option<&SetReader<'_>>,
+        set: Option<&SetReader>,
     ) -> Result<Self, CommandError> {
         let stored_in = (syntax.store == StoreSyntax::Always).then(|| args.get(1));
         let query = Self {
@@ -237,7 +237,7 @@ impl<'a> QueryParser<'_, 'a> {
     }
 
     /// Checks the options together.
-    fn finish(mut self, args: &RequestArgs<'_>) -> Result<GeoQuery<'a>, CommandError> {
+    fn finish(mut self, args: &Args) -> Result<GeoQuery<'a>, CommandError> {
         let by_options = self.syntax.area == AreaSyntax::Options;
         if self.query.store.is_some() && self.query.format.len() > 0 {
             let what = if by_options { "GEOSEARCHSTORE" } else { "STORE option in GEORADIUS" };

@@ -15,7 +15,7 @@ use super::query::{FoundFormat, FoundOrder, GeoQuery};
 use super::units::{write_distance, write_position};
 use crate::commands::sorted_sets::ScoredMembers;
 use crate::redis::geo::{Position, SearchArea, score_as_integer};
-use crate::resp::ReplyWriter;
+use crate::resp::Reply;
 use skein_data::{Member, SetReader};
 
 /// Bytes of a found member besides its name, about.
@@ -60,7 +60,7 @@ impl MemberSearch {
     }
 
     /// Returns the ranks of the members in each cell, in the order of the search.
-    pub(super) fn ranges(&self, set: &SetReader<'_>) -> Vec<Range<u64>> {
+    pub(super) fn ranges(&self, set: &SetReader) -> Vec<Range<u64>> {
         let rank = |bound: f64| set.rank_by(|score, _| score < bound);
         let ranges = self.area.cells().into_iter().map(|cell| {
             let scores = cell.scores();
@@ -111,7 +111,7 @@ impl MemberSearch {
     }
 
     /// Writes the next member. Returns `false` if no member is left.
-    pub(super) fn write_next(&mut self, reply: &mut ReplyWriter<'_>) -> bool {
+    pub(super) fn write_next(&mut self, reply: &mut Reply) -> bool {
         let Some((_, found)) = self.found.pop_first() else { return false };
         self.bytes -= found.name.len() + FOUND_BYTES;
         if self.format.len() > 0 {

@@ -8,12 +8,12 @@ use super::search::MemberSearch;
 use super::search_task::GeoSearchTask;
 use crate::commands::sorted_sets::{ScoredMembers, answer_of_kind, put_found};
 use crate::commands::task::{AT_ONCE, LongReply};
-use crate::commands::{AfterCommand, CommandContext, CommandError, CommandResult, SlicedTask, is};
-use crate::resp::{ReplyWriter, RequestArgs};
+use crate::commands::{AfterCommand, CommandContext, CommandResult, Replied, SlicedTask, is};
+use crate::resp::{Args, Reply};
 use skein_data::{CollectionKind, RowView, ScanDirection, SetReader};
 
 /// Looks at the members of all ranges at once.
-fn search_all(search: &mut MemberSearch, set: &SetReader<'_>, ranges: &[Range<u64>]) {
+fn search_all(search: &mut MemberSearch, set: &SetReader, ranges: &[Range<u64>]) {
     let mut enough = ControlFlow::Continue(());
     for Range { start, end } in ranges {
         let mut left = end.saturating_sub(*start);
@@ -29,12 +29,7 @@ fn search_all(search: &mut MemberSearch, set: &SetReader<'_>, ranges: &[Range<u6
 }
 
 /// Replies with the members that a query finds.
-fn reply_with(
-    query: &GeoQuery<'_>,
-    set: Option<&SetReader<'_>>,
-    reply: &mut ReplyWriter<'_>,
-    long: &mut LongReply,
-) {
+fn reply_with(query: &GeoQuery<'_>, set: Option<&SetReader>, reply: &mut Reply, long: &mut LongReply) {
     let Some((set, area)) = set.zip(query.area) else { return reply.array(0) };
     let mut search = MemberSearch::new(query, area);
     let ranges = search.ranges(set);
@@ -47,7 +42,7 @@ fn reply_with(
 }
 
 /// Returns the members that a query finds, with the scores that are stored.
-fn found_by(query: &GeoQuery<'_>, set: Option<&SetReader<'_>>, distances: bool) -> ScoredMembers {
+fn found_by(query: &GeoQuery<'_>, set: Option<&SetReader>, distances: bool) -> ScoredMembers {
     let Some((set, area)) = set.zip(query.area) else { return ScoredMembers::new() };
     let mut search = MemberSearch::new(query, area);
     let ranges = search.ranges(set);
@@ -57,12 +52,12 @@ fn found_by(query: &GeoQuery<'_>, set: Option<&SetReader<'_>>, distances: bool) 
 
 /// Replies to a command that only reads.
 pub(super) fn answer(
-    row: Option<RowView<'_>>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
+    row: Option<RowView>,
+    args: &Args,
+    reply: &mut Reply,
     area: AreaSyntax,
     long: &mut LongReply,
-) -> Result<(), CommandError> {
+) -> Replied {
     answer_of_kind(CollectionKind::SortedSet, row, reply, |set, reply| {
         let query = GeoQuery::parse(args, SearchSyntax { area, store: StoreSyntax::Never }, set)?;
         reply_with(&query, set, reply, long);
@@ -71,16 +66,16 @@ pub(super) fn answer(
 }
 
 /// Returns whether a request of GEORADIUS or GEORADIUSBYMEMBER may have an option that stores.
-pub(in crate::commands) fn may_store(args: &RequestArgs<'_>) -> bool {
+pub(in crate::commands) fn may_store(args: &Args) -> bool {
     args.from(5).any(|word| is(word, "STORE") || is(word, "STOREDIST"))
 }
 
 /// Runs a command that may store its result. REQUIRES: if it stores, no other worker runs a
 /// command.
 pub(super) fn run(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
+    context: &mut CommandContext,
+    args: &Args,
+    reply: &mut Reply,
     area: AreaSyntax,
     store: StoreSyntax,
 ) -> CommandResult {

@@ -9,7 +9,7 @@ use std::ops::{ControlFlow, Range};
 use super::search::MemberSearch;
 use crate::commands::CommandError;
 use crate::commands::task::{SLICE_KEYS, TaskProgress, TaskSlice, full_from};
-use crate::resp::ReplyWriter;
+use crate::resp::Reply;
 use skein_data::{ScanDirection, ScoreRangeView, SetReader};
 
 /// The most members that a slice looks at. Each takes a dozen sines and square roots at most.
@@ -27,7 +27,7 @@ pub(crate) struct GeoSearchTask {
 
 impl GeoSearchTask {
     /// Takes the views.
-    pub(super) fn new(search: MemberSearch, set: &SetReader<'_>, ranges: &[Range<u64>]) -> Self {
+    pub(super) fn new(search: MemberSearch, set: &SetReader, ranges: &[Range<u64>]) -> Self {
         let view = |range: &Range<u64>| {
             set.view(range.start, range.end.saturating_sub(range.start), ScanDirection::Forward)
         };
@@ -42,7 +42,7 @@ impl GeoSearchTask {
     pub(in crate::commands) fn step(
         &mut self,
         slice: &TaskSlice<'_, '_>,
-        reply: &mut ReplyWriter<'_>,
+        reply: &mut Reply,
     ) -> Result<TaskProgress, CommandError> {
         if let Some(view) = self.views.front_mut() {
             let mut enough = ControlFlow::Continue(());
@@ -61,11 +61,7 @@ impl GeoSearchTask {
         self.write(slice, reply)
     }
 
-    fn write(
-        &mut self,
-        slice: &TaskSlice<'_, '_>,
-        reply: &mut ReplyWriter<'_>,
-    ) -> Result<TaskProgress, CommandError> {
+    fn write(&mut self, slice: &TaskSlice<'_, '_>, reply: &mut Reply) -> Result<TaskProgress, CommandError> {
         if !std::mem::replace(&mut self.writes, true) {
             reply.array(self.search.len());
         }

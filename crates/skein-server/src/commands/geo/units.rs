@@ -3,7 +3,7 @@
 use crate::commands::command_error::{NOT_A_FLOAT, SYNTAX};
 use crate::commands::{CommandError, is};
 use crate::redis::geo::Position;
-use crate::resp::ReplyWriter;
+use crate::resp::Reply;
 use crate::resp::double::parse_double;
 
 /// Parses a longitude and a latitude.
@@ -29,13 +29,13 @@ pub(super) fn parse_unit(text: &[u8]) -> Result<f64, CommandError> {
 }
 
 /// Writes a distance with four digits after the point, rounded half to even.
-pub(super) fn write_distance(distance: f64, reply: &mut ReplyWriter<'_>) {
+pub(super) fn write_distance(distance: f64, reply: &mut Reply) {
     let digits = (distance * 10_000.0).round_ties_even() as i64;
     reply.bulk(format!("{}.{:04}", digits / 10_000, digits % 10_000).as_bytes());
 }
 
 /// Writes a position: an array of longitude and latitude.
-pub(super) fn write_position(position: Position, reply: &mut ReplyWriter<'_>) {
+pub(super) fn write_position(position: Position, reply: &mut Reply) {
     reply.array(2);
     reply.decimal(position.longitude);
     reply.decimal(position.latitude);
@@ -57,7 +57,7 @@ mod tests {
             (1e14, "100000000000000.0000"),
         ] {
             let mut out = Vec::new();
-            write_distance(distance, &mut ReplyWriter::new(&mut out, Protocol::Resp2));
+            write_distance(distance, &mut Reply::new(&mut out, Protocol::Resp2));
             assert_eq!(out, format!("${}\r\n{text}\r\n", text.len()).as_bytes(), "{distance}");
         }
     }

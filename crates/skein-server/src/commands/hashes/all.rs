@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 
 use super::{answer_of, write_each};
 use crate::commands::task::{AT_ONCE, AT_ONCE_BYTES, LongReply, SlicedView, ViewTask};
-use crate::commands::{CommandError, SlicedTask};
-use crate::resp::ReplyWriter;
+use crate::commands::{CommandError, Replied, SlicedTask};
+use crate::resp::Reply;
 use skein_data::{ColumnsReader, MembersView, RowView};
 
 /// The parts of each column in the reply.
@@ -18,7 +18,7 @@ pub(super) enum ColumnParts {
 }
 
 impl ColumnParts {
-    fn head(self, count: usize, reply: &mut ReplyWriter<'_>) {
+    fn head(self, count: usize, reply: &mut Reply) {
         match self {
             Self::Both => reply.map(count),
             Self::Names | Self::Values => reply.array(count),
@@ -26,7 +26,7 @@ impl ColumnParts {
     }
 
     #[inline]
-    fn column(self, name: &[u8], value: &[u8], reply: &mut ReplyWriter<'_>) {
+    fn column(self, name: &[u8], value: &[u8], reply: &mut Reply) {
         if !matches!(self, Self::Values) {
             reply.bulk(name);
         }
@@ -38,11 +38,11 @@ impl ColumnParts {
 
 /// Replies with columns that are few or in a row.
 pub(super) fn answer(
-    row: Option<RowView<'_>>,
-    reply: &mut ReplyWriter<'_>,
+    row: Option<RowView>,
+    reply: &mut Reply,
     part: ColumnParts,
     long: &mut LongReply,
-) -> Result<(), CommandError> {
+) -> Replied {
     answer_of(row, reply, |columns, reply| {
         let start = reply.position();
         match columns {
@@ -63,7 +63,7 @@ pub(super) fn answer(
 }
 
 /// Writes columns if there are few. Otherwise writes nothing and returns false.
-fn write_short(columns: &ColumnsReader<'_>, reply: &mut ReplyWriter<'_>, part: ColumnParts) -> bool {
+fn write_short(columns: &ColumnsReader, reply: &mut Reply, part: ColumnParts) -> bool {
     if columns.len() > AT_ONCE {
         return false;
     }
@@ -88,7 +88,7 @@ pub(crate) struct ColumnsReply {
 
 impl ColumnsReply {
     /// Returns a task that writes all columns as a map, or `None` if there are few.
-    pub(in crate::commands) fn all(columns: &ColumnsReader<'_>) -> Option<ViewTask<Self>> {
+    pub(in crate::commands) fn all(columns: &ColumnsReader) -> Option<ViewTask<Self>> {
         if columns.len() <= AT_ONCE {
             return None;
         }
@@ -103,15 +103,15 @@ impl SlicedView for ColumnsReply {
         self.view.left()
     }
 
-    fn head(&self, count: usize, reply: &mut ReplyWriter<'_>) {
+    fn head(&self, count: usize, reply: &mut Reply) {
         self.part.head(count, reply);
     }
 
     fn some(
         &mut self,
         most: usize,
-        full: impl Fn(&ReplyWriter<'_>) -> ControlFlow<()>,
-        reply: &mut ReplyWriter<'_>,
+        full: impl Fn(&Reply) -> ControlFlow<()>,
+        reply: &mut Reply,
     ) -> Result<bool, CommandError> {
         Ok(self.view.step(most, |name, value| {
             self.part.column(name, value, reply);

@@ -9,11 +9,11 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use super::{COLUMN_OVERHEAD, answer_of};
-use crate::commands::CommandError;
 use crate::commands::random_entries::{DrawSource, RandomEntryKind, RandomQuery, RandomTask, draw};
 use crate::commands::task::{AT_ONCE, LongReply};
+use crate::commands::{CommandError, Replied};
 use crate::redis::random::CommandRng;
-use crate::resp::{ReplyWriter, RequestArgs};
+use crate::resp::{Args, Reply};
 use skein_data::{ColumnsReader, RowView, VALUE_BYTES_MAX};
 
 /// The name and the value of a column.
@@ -25,11 +25,11 @@ fn bytes_of(asked: &RandomQuery, (name, value): &NameAndValue) -> usize {
 }
 
 pub(super) fn hrand_field(
-    row: Option<RowView<'_>>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
+    row: Option<RowView>,
+    args: &Args,
+    reply: &mut Reply,
     long: &mut LongReply,
-) -> Result<(), CommandError> {
+) -> Replied {
     let asked = RandomQuery::parse(RandomEntryKind::Columns, args)?;
     answer_of(row, reply, |columns, reply| draw(columns, asked, reply, long))
 }
@@ -42,7 +42,7 @@ impl DrawSource for ColumnsReader<'_> {
         asked.is_few_of(self.len()) && self.prepare_draws(AT_ONCE)
     }
 
-    fn write_some(&self, asked: &RandomQuery, reply: &mut ReplyWriter<'_>) -> Result<(), CommandError> {
+    fn write_some(&self, asked: &RandomQuery, reply: &mut Reply) -> Replied {
         if is_short(self) { write_some(self, asked, reply) } else { write_drawn(self, asked, reply) }
     }
 
@@ -54,17 +54,13 @@ impl DrawSource for ColumnsReader<'_> {
     }
 }
 
-fn is_short(columns: &ColumnsReader<'_>) -> bool {
+fn is_short(columns: &ColumnsReader) -> bool {
     columns.in_row() || columns.len() <= AT_ONCE
 }
 
 /// Writes columns that are drawn one by one; distinct ones in order. REQUIRES: they are few of the
 /// columns, which are prepared.
-fn write_drawn(
-    columns: &ColumnsReader<'_>,
-    asked: &RandomQuery,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
+fn write_drawn(columns: &ColumnsReader, asked: &RandomQuery, reply: &mut Reply) -> Replied {
     let (mut random, mut picked, mut distinct) = (CommandRng::new(), Vec::new(), BTreeMap::new());
     while picked.len() + distinct.len() < asked.count {
         let drawn = columns.draw(&mut |end| random.below(end), |name, value| {
@@ -90,7 +86,7 @@ fn write_drawn(
 }
 
 /// Returns the columns at these ascending positions, found in one walk.
-fn pick(columns: &ColumnsReader<'_>, places: &[usize]) -> Vec<NameAndValue> {
+fn pick(columns: &ColumnsReader, places: &[usize]) -> Vec<NameAndValue> {
     let mut picked = Vec::with_capacity(places.len());
     let (mut places, mut at) = (places.iter().peekable(), 0);
     columns.walk(None, |name, value| {
@@ -103,11 +99,7 @@ fn pick(columns: &ColumnsReader<'_>, places: &[usize]) -> Vec<NameAndValue> {
     picked
 }
 
-fn write_some(
-    columns: &ColumnsReader<'_>,
-    asked: &RandomQuery,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
+fn write_some(columns: &ColumnsReader, asked: &RandomQuery, reply: &mut Reply) -> Replied {
     let (mut random, len) = (CommandRng::new(), columns.len());
     if asked.distinct {
         let picked = pick(columns, &random.choose(asked.count.min(len), len));

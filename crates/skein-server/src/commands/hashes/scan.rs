@@ -1,8 +1,8 @@
 //! HSCAN: columns in order, one page at a time.
 
 use crate::commands::scan::{ScanPage, scan_entries};
-use crate::commands::{AfterCommand, CommandContext, CommandError};
-use crate::resp::{ReplyWriter, RequestArgs};
+use crate::commands::{CommandContext, CommandResult};
+use crate::resp::{Args, Reply};
 
 use super::columns_of;
 
@@ -10,11 +10,7 @@ use super::columns_of;
 const AT_ONCE: usize = 512;
 
 /// Runs HSCAN.
-pub(super) fn hscan(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<AfterCommand, CommandError> {
+pub(super) fn hscan(context: &mut CommandContext, args: &Args, reply: &mut Reply) -> CommandResult {
     scan_entries(context, args, reply, |row, scan| {
         columns_of(Some(row), |columns| {
             let Some(columns) = columns else { return Ok(ScanPage::default()) };

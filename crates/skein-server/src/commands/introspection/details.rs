@@ -3,10 +3,10 @@
 use crate::acl::{Category, CommandTarget};
 use crate::command_table::CommandFlags;
 use crate::command_table::key_specs::{KeyBegin, KeyFind, KeySpec, KeySpecs};
-use crate::resp::ReplyWriter;
+use crate::resp::Reply;
 
 /// Writes the details of a command or a subcommand.
-pub(super) fn write(target: CommandTarget, reply: &mut ReplyWriter<'_>) {
+pub(super) fn write(target: CommandTarget, reply: &mut Reply) {
     let command = target.row();
     let (arity, flags, specs, tips) = match target.subcommand {
         // As in Redis, a command with subcommands has no flags and no keys itself.
@@ -46,14 +46,14 @@ pub(super) fn write(target: CommandTarget, reply: &mut ReplyWriter<'_>) {
     }
 }
 
-fn words(words: &[&str], reply: &mut ReplyWriter<'_>) {
+fn words(words: &[&str], reply: &mut Reply) {
     reply.set(words.len());
     for word in words {
         reply.simple(word);
     }
 }
 
-fn write_spec(spec: &KeySpec, reply: &mut ReplyWriter<'_>) {
+fn write_spec(spec: &KeySpec, reply: &mut Reply) {
     reply.map(3);
     reply.bulk(b"flags");
     words(&spec.flags.split_ascii_whitespace().collect::<Vec<_>>(), reply);
@@ -83,7 +83,7 @@ fn write_spec(spec: &KeySpec, reply: &mut ReplyWriter<'_>) {
 }
 
 /// Writes a kind and its numbers.
-fn kind(name: &str, numbers: &[(&str, i32)], reply: &mut ReplyWriter<'_>) {
+fn kind(name: &str, numbers: &[(&str, i32)], reply: &mut Reply) {
     reply.map(2);
     reply.named("type").bulk(name.as_bytes());
     reply.bulk(b"spec");

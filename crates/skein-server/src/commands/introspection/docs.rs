@@ -2,10 +2,10 @@
 
 use crate::acl::CommandTarget;
 use crate::command_table::notation::{DocArgument, parse};
-use crate::resp::ReplyWriter;
+use crate::resp::Reply;
 
 /// Writes the name of a command or a subcommand, and its documentation.
-pub(super) fn write(target: CommandTarget, reply: &mut ReplyWriter<'_>) {
+pub(super) fn write(target: CommandTarget, reply: &mut Reply) {
     let command = target.row();
     let (summary, syntax, subcommands) = match target.subcommand {
         None => (command.summary, command.syntax, command.subcommands.len()),
@@ -31,19 +31,19 @@ pub(super) fn write(target: CommandTarget, reply: &mut ReplyWriter<'_>) {
     }
 }
 
-fn text(name: &str, value: &str, reply: &mut ReplyWriter<'_>) {
+fn text(name: &str, value: &str, reply: &mut Reply) {
     reply.bulk(name.as_bytes());
     reply.bulk(value.as_bytes());
 }
 
-fn write_arguments(arguments: &[DocArgument], reply: &mut ReplyWriter<'_>) {
+fn write_arguments(arguments: &[DocArgument], reply: &mut Reply) {
     reply.array(arguments.len());
     for argument in arguments {
         write_argument(argument, reply);
     }
 }
 
-fn write_argument(argument: &DocArgument, reply: &mut ReplyWriter<'_>) {
+fn write_argument(argument: &DocArgument, reply: &mut Reply) {
     let flags = [
         (argument.is_optional, "optional"),
         (argument.is_multiple, "multiple"),

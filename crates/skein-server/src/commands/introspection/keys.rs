@@ -3,15 +3,15 @@
 use crate::command_table::key_specs::KeyBegin;
 use crate::command_table::request_keys::keys_of;
 use crate::command_table::{COMMANDS, Command, Flag, find, takes};
-use crate::commands::CommandError;
-use crate::resp::{ReplyWriter, RequestArgs};
+use crate::commands::{CommandError, Replied};
+use crate::resp::{Args, Reply};
 
 const UNKNOWN: CommandError = CommandError::text("ERR Invalid command specified");
 const NO_KEYS: CommandError = CommandError::text("ERR The command has no key arguments");
 const BAD_ARGUMENTS: CommandError = CommandError::text("ERR Invalid arguments specified for command");
 
 /// Replies with the keys of the request that begins at argument 2.
-pub(super) fn keys(args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) -> Result<(), CommandError> {
+pub(super) fn keys(args: &Args, reply: &mut Reply) -> Replied {
     let request = args.rest(2);
     let found = keys_in(checked(&request)?, &request)?;
     reply.array(found.len());
@@ -23,10 +23,7 @@ pub(super) fn keys(args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) -> Resul
 
 /// Replies with the keys of the request that begins at argument 2, and with the command's use of
 /// each.
-pub(super) fn keys_and_flags(
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
+pub(super) fn keys_and_flags(args: &Args, reply: &mut Reply) -> Replied {
     let request = args.rest(2);
     let command = checked(&request)?;
     let keys = keys_in(command, &request)?;
@@ -48,7 +45,7 @@ pub(super) fn keys_and_flags(
 }
 
 /// Returns the command of a request that has keys.
-fn checked(request: &RequestArgs<'_>) -> Result<&'static Command, CommandError> {
+fn checked(request: &Args<'_>) -> Result<&'static Command, CommandError> {
     let command = find(request.get(0)).map(|index| &COMMANDS[index]).ok_or(UNKNOWN)?;
     let (mut has_keys, mut arity) = (command.names_keys(), command.arity);
     if !command.subcommands.is_empty() {
@@ -65,7 +62,7 @@ fn checked(request: &RequestArgs<'_>) -> Result<&'static Command, CommandError> 
     Ok(command)
 }
 
-fn keys_in<'a>(command: &Command, request: &RequestArgs<'a>) -> Result<Vec<&'a [u8]>, CommandError> {
+fn keys_in<'a>(command: &Command, request: &Args<'a>) -> Result<Vec<&'a [u8]>, CommandError> {
     match keys_of(command, request) {
         Some(found) => Ok(found.all()),
         None if command.has(Flag::NoMandatoryKeys) => Ok(Vec::new()),
@@ -74,7 +71,7 @@ fn keys_in<'a>(command: &Command, request: &RequestArgs<'a>) -> Result<Vec<&'a [
 }
 
 /// Returns the flags of each key, in the order of the specifications.
-fn flags_of(command: &Command, request: &RequestArgs<'_>) -> Vec<&'static str> {
+fn flags_of(command: &Command, request: &Args<'_>) -> Vec<&'static str> {
     if let Some(flags) = command.key_flags {
         return vec![flags(request)];
     }

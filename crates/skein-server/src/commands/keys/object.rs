@@ -5,9 +5,9 @@ use std::ops::ControlFlow;
 use skein_syntax::number::parse_i64;
 
 use crate::commands::subcommands::{help, subcommand};
-use crate::commands::{AfterCommand, CommandContext, CommandError};
+use crate::commands::{AfterCommand, CommandContext, CommandError, CommandResult};
 use crate::config::settings::EncodingLimits;
-use crate::resp::{ReplyWriter, RequestArgs};
+use crate::resp::{Args, Reply};
 use skein_data::{CollectionKind, ColumnsReader, RowView, ScanDirection, SetReader};
 
 const HELP: &[&str] = &[
@@ -39,10 +39,10 @@ const NOT_ON_DISK: CommandError =
 const EMBEDDED_MAX: usize = 44;
 
 pub(in crate::commands) fn object(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<AfterCommand, CommandError> {
+    context: &mut CommandContext,
+    args: &Args,
+    reply: &mut Reply,
+) -> CommandResult {
     let subcommand = subcommand(args)?;
     if subcommand == "help" {
         help(HELP, reply);
@@ -94,7 +94,7 @@ fn set_encoding(set: &SetReader<'_>, limits: &EncodingLimits) -> &'static str {
 }
 
 /// Returns the members in their numeric order, if Redis would keep them as an array of integers.
-pub(in crate::commands) fn integers_of(set: &SetReader<'_>, limits: &EncodingLimits) -> Option<Vec<i64>> {
+pub(in crate::commands) fn integers_of(set: &SetReader, limits: &EncodingLimits) -> Option<Vec<i64>> {
     let mut integers = (set.len() <= limits.set_integers as u64).then(Vec::new)?;
     let mut are_integers = true;
     set.walk(0, ScanDirection::Forward, |_, member| {
@@ -108,7 +108,7 @@ pub(in crate::commands) fn integers_of(set: &SetReader<'_>, limits: &EncodingLim
 }
 
 /// Returns whether Redis would keep a sorted set as a list.
-pub(in crate::commands) fn is_list(set: &SetReader<'_>, limits: &EncodingLimits) -> bool {
+pub(in crate::commands) fn is_list(set: &SetReader, limits: &EncodingLimits) -> bool {
     let mut list = set.len() <= limits.sorted_set_entries as u64;
     if list {
         set.walk(0, ScanDirection::Forward, |_, member| {
@@ -130,7 +130,7 @@ fn hash_encoding(columns: &ColumnsReader<'_>, limits: &EncodingLimits) -> &'stat
 }
 
 /// Returns whether Redis would keep a hash as a list.
-pub(in crate::commands) fn is_packed(columns: &ColumnsReader<'_>, limits: &EncodingLimits) -> bool {
+pub(in crate::commands) fn is_packed(columns: &ColumnsReader, limits: &EncodingLimits) -> bool {
     let mut list = columns.len() <= limits.hash_entries;
     if list {
         columns.walk(None, |name, value| {

@@ -13,16 +13,12 @@
 
 use std::ops::{Bound, ControlFlow};
 
-use crate::commands::{AfterCommand, CommandContext, CommandError};
+use crate::commands::{AfterCommand, CommandContext, CommandError, CommandResult};
 use crate::redis::random::CommandRng;
-use crate::resp::{ReplyWriter, RequestArgs};
+use crate::resp::{Args, Reply};
 use skein_data::{EngineBounds, ScanDirection};
 
-pub(super) fn random_key(
-    context: &mut CommandContext<'_>,
-    _: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<AfterCommand, CommandError> {
+pub(super) fn random_key(context: &mut CommandContext, _: &Args, reply: &mut Reply) -> CommandResult {
     let key = if context.session.is_ordered() { draw(context)? } else { draw_by_hash(context)? };
     reply.bulk_or_null(key.as_deref());
     Ok(AfterCommand::Done)
@@ -30,7 +26,7 @@ pub(super) fn random_key(
 
 /// Returns the first key within the bounds in this direction.
 fn nearest(
-    context: &mut CommandContext<'_>,
+    context: &mut CommandContext,
     bounds: EngineBounds<'_>,
     direction: ScanDirection,
 ) -> Result<Option<Vec<u8>>, CommandError> {
@@ -43,7 +39,7 @@ fn nearest(
 }
 
 /// Returns the first key after a random hash, or the first key of all.
-fn draw_by_hash(context: &mut CommandContext<'_>) -> Result<Option<Vec<u8>>, CommandError> {
+fn draw_by_hash(context: &mut CommandContext) -> Result<Option<Vec<u8>>, CommandError> {
     let place = CommandRng::new().below(usize::MAX).to_le_bytes();
     for lower in [Bound::Excluded(&place[..]), Bound::Unbounded] {
         let mut first = None;
@@ -58,7 +54,7 @@ fn draw_by_hash(context: &mut CommandContext<'_>) -> Result<Option<Vec<u8>>, Com
     Ok(None)
 }
 
-fn draw(context: &mut CommandContext<'_>) -> Result<Option<Vec<u8>>, CommandError> {
+fn draw(context: &mut CommandContext) -> Result<Option<Vec<u8>>, CommandError> {
     let all = (Bound::Unbounded, Bound::Unbounded);
     let Some(mut low) = nearest(context, all, ScanDirection::Forward)? else { return Ok(None) };
     let Some(mut high) = nearest(context, all, ScanDirection::Backward)? else { return Ok(None) };

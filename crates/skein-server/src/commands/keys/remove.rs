@@ -2,8 +2,8 @@
 //! not atomic: other clients may see some of the keys removed and others not.
 
 use crate::commands::task::{SLICE_KEYS, SlicedTask, TaskProgress, TaskSlice};
-use crate::commands::{AfterCommand, CommandContext, CommandError};
-use crate::resp::{ReplyWriter, RequestArgs};
+use crate::commands::{AfterCommand, CommandContext, CommandError, CommandResult, Replied};
+use crate::resp::{Args, Reply};
 use skein_data::EngineWriter;
 
 /// Number of keys that are looked up ahead of their removal, so that the memory reads overlap.
@@ -11,7 +11,7 @@ const AHEAD: usize = 32;
 
 /// Removes keys. Returns how many existed.
 fn remove<'k>(
-    writer: &mut EngineWriter<'_, '_>,
+    writer: &mut EngineWriter,
     mut keys: impl ExactSizeIterator<Item = &'k [u8]>,
 ) -> Result<usize, CommandError> {
     let mut count = 0;
@@ -28,20 +28,12 @@ fn remove<'k>(
     Ok(count)
 }
 
-pub(super) fn del(
-    writer: &mut EngineWriter<'_, '_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
+pub(super) fn del(writer: &mut EngineWriter, args: &Args, reply: &mut Reply) -> Replied {
     reply.count(remove(writer, args.from(1))?);
     Ok(())
 }
 
-pub(super) fn del_in_slices(
-    _: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    _: &mut ReplyWriter<'_>,
-) -> Result<AfterCommand, CommandError> {
+pub(super) fn del_in_slices(_: &mut CommandContext, args: &Args, _: &mut Reply) -> CommandResult {
     let mut task =
         RemoveKeysTask { keys: Vec::new(), ends: Vec::with_capacity(args.len()), done: 0, count: 0 };
     for key in args.from(1) {
@@ -74,7 +66,7 @@ impl RemoveKeysTask {
     pub(in crate::commands) fn step(
         &mut self,
         slice: &mut TaskSlice<'_, '_>,
-        reply: &mut ReplyWriter<'_>,
+        reply: &mut Reply,
     ) -> Result<TaskProgress, CommandError> {
         let some = self.done..self.ends.len().min(self.done + SLICE_KEYS);
         let keys = || some.clone().map(|at| self.key(at));

@@ -6,7 +6,7 @@ use super::multi_pop::pop_several;
 use super::parse_end;
 use crate::commands::blocking::{BlockingCommand, BlockingQuery, Served, parse_timeout, serve};
 use crate::commands::multi_pop::MultiPop;
-use crate::resp::{ReplyWriter, RequestArgs};
+use crate::resp::{Args, Reply};
 use skein_data::{EngineKeys, ListEnd, RowWriter as _, Ticket, name_within};
 
 pub(in crate::commands) const BLPOP: BlockingCommand =
@@ -43,7 +43,7 @@ pub(in crate::commands) const BRPOPLPUSH: BlockingCommand = BlockingCommand {
     ..BLMOVE
 };
 
-fn serve_pop(session: &mut EngineKeys<'_>, key: &[u8], reply: &mut ReplyWriter<'_>, end: ListEnd) -> Served {
+fn serve_pop(session: &mut EngineKeys, key: &[u8], reply: &mut Reply, end: ListEnd) -> Served {
     serve(session, |writer| {
         let popped = pop_from(writer, key, end, 1)?;
         let Some(element) = popped.iter().flatten().next() else { return Ok(false) };
@@ -55,10 +55,10 @@ fn serve_pop(session: &mut EngineKeys<'_>, key: &[u8], reply: &mut ReplyWriter<'
 }
 
 fn serve_move(
-    session: &mut EngineKeys<'_>,
-    args: &RequestArgs<'_>,
+    session: &mut EngineKeys,
+    args: &Args,
     key: &[u8],
-    reply: &mut ReplyWriter<'_>,
+    reply: &mut Reply,
     ends: MoveEnds,
 ) -> Served {
     serve(session, |writer| {

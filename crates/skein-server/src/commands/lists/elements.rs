@@ -2,15 +2,15 @@
 
 use super::{index_from_front, parse_integer, with_list};
 use crate::commands::command_error::SYNTAX;
-use crate::commands::{CommandError, is};
-use crate::resp::{ReplyWriter, RequestArgs};
+use crate::commands::{CommandError, Replied, is};
+use crate::resp::{Args, Reply};
 use skein_data::{EngineWriter, ListEnd, RowView, RowWriter as _};
 
 const NO_KEY: CommandError = CommandError::text("ERR no such key");
 const OUT_OF_RANGE: CommandError = CommandError::text("ERR index out of range");
 
 /// Runs LINDEX. As in Redis, an absent key is looked at before the index.
-pub(super) fn lindex(row: Option<RowView<'_>>, args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
+pub(super) fn lindex(row: Option<RowView>, args: &Args, reply: &mut Reply) {
     with_list(row, reply, |list, reply| {
         let element = match list {
             None => None,
@@ -25,11 +25,7 @@ pub(super) fn lindex(row: Option<RowView<'_>>, args: &RequestArgs<'_>, reply: &m
 }
 
 /// Runs LSET. As in Redis, an absent key is looked at before the index.
-pub(super) fn lset(
-    writer: &mut EngineWriter<'_, '_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
+pub(super) fn lset(writer: &mut EngineWriter, args: &Args, reply: &mut Reply) -> Replied {
     let is_set = writer.change_list(args.get(1), false, |list| {
         let index = parse_integer(args.get(2))?;
         let index = index_from_front(index, list.len()?).ok_or(OUT_OF_RANGE)?;
@@ -42,11 +38,7 @@ pub(super) fn lset(
     Ok(())
 }
 
-pub(super) fn linsert(
-    writer: &mut EngineWriter<'_, '_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
+pub(super) fn linsert(writer: &mut EngineWriter, args: &Args, reply: &mut Reply) -> Replied {
     let behind = match args.get(2) {
         word if is(word, "BEFORE") => 0,
         word if is(word, "AFTER") => 1,
@@ -66,11 +58,7 @@ pub(super) fn linsert(
 }
 
 /// Runs LREM. A negative count removes elements from the back; 0 removes all that are equal.
-pub(super) fn lrem(
-    writer: &mut EngineWriter<'_, '_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
+pub(super) fn lrem(writer: &mut EngineWriter, args: &Args, reply: &mut Reply) -> Replied {
     let count = parse_integer(args.get(2))?;
     let end = if count < 0 { ListEnd::Back } else { ListEnd::Front };
     let most = if count == 0 { u64::MAX } else { count.unsigned_abs() };

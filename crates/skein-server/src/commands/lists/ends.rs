@@ -5,15 +5,15 @@ use std::ops::ControlFlow;
 use super::with_list;
 use crate::commands::sorted_sets::parse_count;
 use crate::commands::{CommandError, RequestRun};
-use crate::resp::{ReplyWriter, RequestArgs};
+use crate::resp::{Args, Reply};
 use skein_data::{EngineWriter, ListEnd, ListReader, RowView, RowWriter as _};
 
 /// Pushes the elements of each request, into a list that is made if `make` says so. Replies the
 /// length after each.
 pub(super) fn push(
-    writer: &mut EngineWriter<'_, '_>,
-    run: &RequestRun<'_>,
-    reply: &mut ReplyWriter<'_>,
+    writer: &mut EngineWriter,
+    run: &RequestRun,
+    reply: &mut Reply,
     end: ListEnd,
     make: bool,
 ) -> Result<usize, CommandError> {
@@ -34,7 +34,7 @@ const POPPED_BYTES: usize = 64 << 10;
 
 /// Removes up to `count` elements from an end of a list. Returns `None` if there is no list.
 pub(super) fn pop_from(
-    writer: &mut EngineWriter<'_, '_>,
+    writer: &mut EngineWriter,
     key: &[u8],
     end: ListEnd,
     count: u64,
@@ -47,7 +47,7 @@ pub(super) fn pop_from(
 }
 
 /// Writes the popped elements as an array.
-pub(super) fn write_popped(popped: &[Vec<u8>], reply: &mut ReplyWriter<'_>) {
+pub(super) fn write_popped(popped: &[Vec<u8>], reply: &mut Reply) {
     reply.array(popped.len());
     for element in popped {
         reply.bulk(element);
@@ -56,9 +56,9 @@ pub(super) fn write_popped(popped: &[Vec<u8>], reply: &mut ReplyWriter<'_>) {
 
 /// Pops the element of each request that names no count.
 fn pop_each(
-    writer: &mut EngineWriter<'_, '_>,
-    run: &RequestRun<'_>,
-    reply: &mut ReplyWriter<'_>,
+    writer: &mut EngineWriter,
+    run: &RequestRun,
+    reply: &mut Reply,
     end: ListEnd,
 ) -> Result<usize, CommandError> {
     let start = reply.position();
@@ -88,9 +88,9 @@ fn pop_each(
 }
 
 pub(super) fn pop(
-    writer: &mut EngineWriter<'_, '_>,
-    run: &RequestRun<'_>,
-    reply: &mut ReplyWriter<'_>,
+    writer: &mut EngineWriter,
+    run: &RequestRun,
+    reply: &mut Reply,
     end: ListEnd,
     name: &str,
 ) -> Result<usize, CommandError> {
@@ -107,7 +107,7 @@ pub(super) fn pop(
     Ok(1)
 }
 
-pub(super) fn llen(row: Option<RowView<'_>>, _: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
+pub(super) fn llen(row: Option<RowView>, _: &Args, reply: &mut Reply) {
     with_list(row, reply, |list, reply| {
         reply.places(list.map_or(0, ListReader::len));
         Ok(())

@@ -26,15 +26,15 @@ pub(super) use ranges::{ElementsReply, write_elements};
 use super::CommandError;
 use super::command_error::{NOT_AN_INTEGER, SYNTAX};
 use super::{is, reply_or_error};
-use crate::resp::ReplyWriter;
+use crate::resp::Reply;
 use skein_data::{ListEnd, ListReader, RowView};
 use skein_syntax::number::parse_i64;
 
 /// Replies from the list, or from `None` for an absent key. Errors for other kinds.
 fn answer_of<R>(
-    row: Option<RowView<'_>>,
-    reply: &mut ReplyWriter<'_>,
-    answer: impl FnOnce(Option<&ListReader<'_>>, &mut ReplyWriter<'_>) -> Result<R, CommandError>,
+    row: Option<RowView>,
+    reply: &mut Reply,
+    answer: impl FnOnce(Option<&ListReader>, &mut Reply) -> Result<R, CommandError>,
 ) -> Result<R, CommandError> {
     let Some(row) = row else { return answer(None, reply) };
     // A list that was removed since the row was read has no elements, and counts as absent.
@@ -44,9 +44,9 @@ fn answer_of<R>(
 
 /// Replies from a list and writes the error.
 fn with_list(
-    row: Option<RowView<'_>>,
-    reply: &mut ReplyWriter<'_>,
-    answer: impl FnOnce(Option<&ListReader<'_>>, &mut ReplyWriter<'_>) -> Result<(), CommandError>,
+    row: Option<RowView>,
+    reply: &mut Reply,
+    answer: impl FnOnce(Option<&ListReader>, &mut Reply) -> Result<(), CommandError>,
 ) {
     reply_or_error(reply, |reply| answer_of(row, reply, answer));
 }

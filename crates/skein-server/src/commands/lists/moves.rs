@@ -2,7 +2,7 @@
 
 use super::parse_end;
 use crate::commands::{AfterCommand, CommandContext, CommandResult};
-use crate::resp::{ReplyWriter, RequestArgs};
+use crate::resp::{Args, Reply};
 use skein_data::{ListEnd, RowWriter as _};
 
 /// The ends between which an element moves.
@@ -17,15 +17,15 @@ impl MoveEnds {
     pub(super) const ROTATE: Self = Self { from: ListEnd::Back, to: ListEnd::Front };
 
     /// Reads arguments 3 and 4.
-    pub(super) fn parse(args: &RequestArgs<'_>) -> Result<Self, crate::commands::CommandError> {
+    pub(super) fn parse(args: &Args) -> Result<Self, crate::commands::CommandError> {
         Ok(Self { from: parse_end(args.get(3))?, to: parse_end(args.get(4))? })
     }
 }
 
 pub(super) fn move_between(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
+    context: &mut CommandContext,
+    args: &Args,
+    reply: &mut Reply,
     ends: MoveEnds,
 ) -> CommandResult {
     let (from, to) = ((args.get(1), ends.from), (args.get(2), ends.to));

@@ -3,15 +3,15 @@
 use super::ends::{pop_from, write_popped};
 use crate::commands::CommandError;
 use crate::commands::multi_pop::MultiPop;
-use crate::resp::ReplyWriter;
+use crate::resp::Reply;
 use skein_data::{EngineWriter, ListEnd, name_within};
 
 /// Pops from a key, and replies with the key and the elements. Returns whether there were any.
 pub(super) fn pop_several(
-    writer: &mut EngineWriter<'_, '_>,
+    writer: &mut EngineWriter,
     asked: &MultiPop<ListEnd>,
     key: &[u8],
-    reply: &mut ReplyWriter<'_>,
+    reply: &mut Reply,
 ) -> Result<bool, CommandError> {
     let Some(popped) = pop_from(writer, key, asked.end, asked.most)? else { return Ok(false) };
     reply.array(2);

@@ -9,8 +9,8 @@ use std::ops::ControlFlow;
 use super::{answer_of, parse_integer};
 use crate::commands::command_error::SYNTAX;
 use crate::commands::task::{AT_ONCE, LongReply, TaskProgress};
-use crate::commands::{CommandError, SlicedTask, is};
-use crate::resp::{ReplyWriter, RequestArgs};
+use crate::commands::{CommandError, Replied, SlicedTask, is};
+use crate::resp::{Args, Reply};
 use skein_data::{ElementsView, ListReader, RowView};
 use skein_syntax::number::parse_i64;
 
@@ -32,7 +32,7 @@ struct PositionQuery {
 }
 
 impl PositionQuery {
-    fn parse(args: &RequestArgs<'_>) -> Result<Self, CommandError> {
+    fn parse(args: &Args) -> Result<Self, CommandError> {
         let mut query = Self { rank: 1, count: None, compared_max: 0 };
         let mut rest = args.from(3);
         while let Some(word) = rest.next() {
@@ -121,7 +121,7 @@ impl PositionSearch {
         ControlFlow::Continue(())
     }
 
-    fn write(&self, reply: &mut ReplyWriter<'_>) {
+    fn write(&self, reply: &mut Reply) {
         let skipped = usize::try_from(self.skipped).unwrap_or(usize::MAX);
         let most = usize::try_from(self.most).unwrap_or(usize::MAX);
         let count = self.found.len().saturating_sub(skipped).min(most);
@@ -140,12 +140,7 @@ impl PositionSearch {
     }
 }
 
-pub(super) fn lpos(
-    row: Option<RowView<'_>>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-    long: &mut LongReply,
-) -> Result<(), CommandError> {
+pub(super) fn lpos(row: Option<RowView>, args: &Args, reply: &mut Reply, long: &mut LongReply) -> Replied {
     let query = PositionQuery::parse(args)?;
     answer_of(row, reply, |list, reply| {
         let (first, mut left) = query.compared(list.map_or(0, ListReader::len));
@@ -178,10 +173,7 @@ impl PositionsTask {
         self.search.element.len() + self.search.found.capacity() * size_of::<u64>()
     }
 
-    pub(in crate::commands) fn step(
-        &mut self,
-        reply: &mut ReplyWriter<'_>,
-    ) -> Result<TaskProgress, CommandError> {
+    pub(in crate::commands) fn step(&mut self, reply: &mut Reply) -> Result<TaskProgress, CommandError> {
         let Self { view, search } = self;
         let mut ended = false;
         let more = view.step(SLICE_ELEMENTS, |element| {
@@ -210,7 +202,7 @@ mod tests {
         let compared = list.iter().skip(first as usize).take(count as usize);
         let _ = compared.into_iter().try_for_each(|element| search.look(element));
         let mut out = Vec::new();
-        search.write(&mut ReplyWriter::new(&mut out, Protocol::Resp2));
+        search.write(&mut Reply::new(&mut out, Protocol::Resp2));
         String::from_utf8(out).unwrap().replace("\r\n", " ")
     }
 

@@ -5,8 +5,8 @@ use std::ops::{ControlFlow, Range};
 
 use super::{answer_of, index_from_front, parse_integer};
 use crate::commands::task::{AT_ONCE, AT_ONCE_BYTES, LongReply, SlicedView, ViewTask};
-use crate::commands::{CommandError, SlicedTask};
-use crate::resp::{ReplyWriter, RequestArgs};
+use crate::commands::{CommandError, Replied, SlicedTask};
+use crate::resp::{Args, Reply};
 use skein_data::{ElementsView, EngineWriter, ListReader, RowView, RowWriter as _};
 
 /// The first and the last index of a request, which may count from the back.
@@ -16,7 +16,7 @@ struct IndexRange {
 }
 
 impl IndexRange {
-    fn parse(args: &RequestArgs<'_>) -> Result<Self, CommandError> {
+    fn parse(args: &Args) -> Result<Self, CommandError> {
         Ok(Self { first: parse_integer(args.get(2))?, last: parse_integer(args.get(3))? })
     }
 
@@ -28,12 +28,7 @@ impl IndexRange {
     }
 }
 
-pub(super) fn lrange(
-    row: Option<RowView<'_>>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-    long: &mut LongReply,
-) -> Result<(), CommandError> {
+pub(super) fn lrange(row: Option<RowView>, args: &Args, reply: &mut Reply, long: &mut LongReply) -> Replied {
     let asked = IndexRange::parse(args)?;
     answer_of(row, reply, |list, reply| {
         let Some(list) = list else {
@@ -50,7 +45,7 @@ pub(super) fn lrange(
 }
 
 /// Writes elements if they are few. Otherwise writes nothing and returns false.
-fn write_short(list: &ListReader<'_>, range: &Range<u64>, reply: &mut ReplyWriter<'_>) -> bool {
+fn write_short(list: &ListReader, range: &Range<u64>, reply: &mut Reply) -> bool {
     let (start, mut left) = (reply.position(), range.end - range.start);
     if left > AT_ONCE as u64 {
         return false;
@@ -73,7 +68,7 @@ fn write_short(list: &ListReader<'_>, range: &Range<u64>, reply: &mut ReplyWrite
 }
 
 /// Writes all elements of a list that has few.
-pub(in crate::commands) fn write_elements(list: &ListReader<'_>, reply: &mut ReplyWriter<'_>) {
+pub(in crate::commands) fn write_elements(list: &ListReader, reply: &mut Reply) {
     reply.array(usize::try_from(list.len()).unwrap_or(usize::MAX));
     list.walk_from(0, |element| {
         reply.bulk(element);
@@ -88,7 +83,7 @@ pub(crate) struct ElementsReply {
 
 impl ElementsReply {
     /// Returns a task that writes all elements, or `None` if there are few.
-    pub(in crate::commands) fn all(list: &ListReader<'_>) -> Option<ViewTask<Self>> {
+    pub(in crate::commands) fn all(list: &ListReader) -> Option<ViewTask<Self>> {
         if list.len() <= AT_ONCE as u64 {
             return None;
         }
@@ -103,15 +98,15 @@ impl SlicedView for ElementsReply {
         self.view.left()
     }
 
-    fn head(&self, count: usize, reply: &mut ReplyWriter<'_>) {
+    fn head(&self, count: usize, reply: &mut Reply) {
         reply.array(count);
     }
 
     fn some(
         &mut self,
         most: usize,
-        full: impl Fn(&ReplyWriter<'_>) -> ControlFlow<()>,
-        reply: &mut ReplyWriter<'_>,
+        full: impl Fn(&Reply) -> ControlFlow<()>,
+        reply: &mut Reply,
     ) -> Result<bool, CommandError> {
         Ok(self.view.step(most, |element| {
             reply.bulk(element);
@@ -120,11 +115,7 @@ impl SlicedView for ElementsReply {
     }
 }
 
-pub(super) fn ltrim(
-    writer: &mut EngineWriter<'_, '_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
+pub(super) fn ltrim(writer: &mut EngineWriter, args: &Args, reply: &mut Reply) -> Replied {
     let kept = IndexRange::parse(args)?;
     writer.change_list(args.get(1), false, |list| {
         let len = list.len()?;

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use crate::net::threads;
 use crate::notice::key_events::KeyChanges;
 use crate::request::key_version::KeyVersion;
-use crate::resp::{ReplyWriter, RequestArgs};
+use crate::resp::{Args, Reply};
 use crate::shared::ServerShared;
 use crate::shared::migrations::{MigrationEnd, MigrationJob, MovingKey};
 use skein_data::{EngineKeys, EngineWriter, Ticket, name_within};
@@ -34,9 +34,9 @@ const FAILED: CommandError = CommandError::text(
 
 /// Returns the keys of a request that are present.
 pub(crate) fn find(
-    context: &mut CommandContext<'_>,
+    context: &mut CommandContext,
     query: &MigrationQuery,
-    args: &RequestArgs<'_>,
+    args: &Args,
 ) -> Result<Vec<MovingKey>, CommandError> {
     let mut found = Vec::new();
     for key in query.keys.clone().map(|at| args.get(at)) {
@@ -47,16 +47,12 @@ pub(crate) fn find(
 }
 
 /// Replies that there is nothing to move.
-pub(crate) fn reply_no_key(reply: &mut ReplyWriter<'_>) {
+pub(crate) fn reply_no_key(reply: &mut Reply) {
     reply.simple("NOKEY");
 }
 
 /// Moves keys while all clients wait. REQUIRES: no other worker runs requests.
-pub(super) fn at_once(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> CommandResult {
+pub(super) fn at_once(context: &mut CommandContext, args: &Args, reply: &mut Reply) -> CommandResult {
     let query = MigrationQuery::parse(args)?;
     let keys = find(context, &query, args)?;
     if keys.is_empty() {
@@ -75,7 +71,7 @@ pub(super) fn at_once(
 }
 
 fn remove_all<'k>(
-    writer: &mut EngineWriter<'_, '_>,
+    writer: &mut EngineWriter,
     keys: impl Iterator<Item = &'k [u8]>,
 ) -> Result<(), CommandError> {
     for key in keys {
@@ -123,7 +119,7 @@ fn run(shared: &ServerShared, job: MigrationJob) -> MigrationEnd {
 /// Removes the keys that the target has acknowledged, unless they have changed. Returns the ticket
 /// of the reply. REQUIRES: no other worker runs requests, and this worker may write.
 pub(crate) fn remove_moved(
-    keys: &mut EngineKeys<'_>,
+    keys: &mut EngineKeys,
     end: &MigrationEnd,
     changes: &mut KeyChanges,
 ) -> (Result<(), CommandError>, Ticket) {

@@ -12,7 +12,7 @@ use std::io;
 
 use crate::commands::CommandError;
 use crate::commands::dump::write_whole_payload;
-use crate::resp::{Protocol, ReplyWriter};
+use crate::resp::{Protocol, Reply};
 use crate::shared::ServerShared;
 use crate::shared::migrations::{MigrationTarget, Migrations, MovingKey};
 use skein_data::{EngineKeys, name_within};
@@ -31,7 +31,7 @@ const SENT_AT_ONCE: usize = 64 << 10;
 /// or answered.
 pub(super) fn transfer(
     shared: &ServerShared,
-    keys: &mut EngineKeys<'_>,
+    keys: &mut EngineKeys,
     target: &MigrationTarget,
     moved: &[MovingKey],
 ) -> (Vec<usize>, Result<(), CommandError>) {
@@ -84,7 +84,7 @@ fn check(reply: &[u8]) -> Result<(), CommandError> {
 }
 
 fn write_request(requests: &mut Vec<u8>, args: &[&[u8]]) {
-    let mut request = ReplyWriter::new(requests, Protocol::Resp2);
+    let mut request = Reply::new(requests, Protocol::Resp2);
     request.array(args.len());
     for arg in args {
         request.bulk(arg);
@@ -110,7 +110,7 @@ impl KeyTransfer<'_, '_> {
     /// Sends the requests of all keys that are still present.
     fn send_all(
         &mut self,
-        keys: &mut EngineKeys<'_>,
+        keys: &mut EngineKeys,
         target: &MigrationTarget,
         moved: &[MovingKey],
     ) -> Result<(), SendStop> {
@@ -143,14 +143,14 @@ impl KeyTransfer<'_, '_> {
     /// absent now.
     fn write_restore(
         &self,
-        keys: &mut EngineKeys<'_>,
+        keys: &mut EngineKeys,
         key: &[u8],
         replace: bool,
         requests: &mut Vec<u8>,
     ) -> Result<bool, CommandError> {
         let start = requests.len();
-        let mut request = ReplyWriter::new(requests, Protocol::Resp2);
-        let head = |expires: Option<u64>, request: &mut ReplyWriter<'_>| {
+        let mut request = Reply::new(requests, Protocol::Resp2);
+        let head = |expires: Option<u64>, request: &mut Reply<'_>| {
             request.array(if replace { 5 } else { 4 });
             request.bulk(b"RESTORE");
             request.bulk(name_within(key));

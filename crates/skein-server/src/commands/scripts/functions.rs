@@ -5,9 +5,11 @@
 use super::engines::with_function_engine;
 use crate::commands::reply_limit::ReplyLimit;
 use crate::commands::subcommands::{help, subcommand, unknown_or_wrong};
-use crate::commands::{AfterCommand, CommandContext, CommandError, CommandResult, OUT_OF_MEMORY, is};
+use crate::commands::{
+    AfterCommand, CommandContext, CommandError, CommandResult, OUT_OF_MEMORY, Replied, is,
+};
 use crate::redis::glob::Glob;
-use crate::resp::{ReplyWriter, RequestArgs};
+use crate::resp::{Args, Reply};
 use crate::scripting::ScriptSort;
 use crate::scripting::functions::{
     FunctionLibraries, FunctionLibrary, LibraryHead, load_library, load_payload,
@@ -20,9 +22,9 @@ const WITH_LESS: &str = "name a library, or leave out WITHCODE";
 
 /// FUNCTION
 pub(in crate::commands) fn function(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
+    context: &mut CommandContext,
+    args: &Args,
+    reply: &mut Reply,
 ) -> CommandResult {
     match subcommand(args)? {
         "load" => load(context, args, reply)?,
@@ -47,7 +49,7 @@ pub(in crate::commands) fn function(
 
 /// Changes the libraries and their row. The reply waits for the row.
 fn change(
-    context: &mut CommandContext<'_>,
+    context: &mut CommandContext,
     change: impl FnOnce(&mut FunctionLibraries) -> Result<(), CommandError>,
 ) -> Result<(), CommandError> {
     let ticket = context.shared.scripts.functions.change(&mut context.session, change)?;
@@ -59,18 +61,14 @@ fn change(
 ///
 /// # Errors
 /// If there is not enough memory. (Within a transaction the room is not checked.)
-fn admit(context: &mut CommandContext<'_>, bytes: usize) -> Result<(), CommandError> {
+fn admit(context: &mut CommandContext, bytes: usize) -> Result<(), CommandError> {
     let (room, ticket) = context.session.make_room(bytes, context.shared.memory_outside_store())?;
     context.ticket = context.ticket.max(ticket);
     if bytes > room { Err(OUT_OF_MEMORY) } else { Ok(()) }
 }
 
 /// Runs `FUNCTION LOAD [REPLACE] source`.
-fn load(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
+fn load(context: &mut CommandContext, args: &Args, reply: &mut Reply) -> Replied {
     let last = args.len() - 1;
     admit(context, args.get(last).len())?;
     let options = args.from(2).take(last - 2);
@@ -96,11 +94,7 @@ fn with_argument(text: &str, argument: &[u8]) -> CommandError {
 }
 
 /// Runs `FUNCTION FLUSH [ASYNC | SYNC]`.
-fn flush(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
+fn flush(context: &mut CommandContext, args: &Args, reply: &mut Reply) -> Replied {
     if args.len() > 3 {
         return Err(unknown_or_wrong(args));
     }
@@ -116,11 +110,7 @@ fn flush(
 }
 
 /// Runs `FUNCTION RESTORE payload [APPEND | FLUSH | REPLACE]`.
-fn restore(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
+fn restore(context: &mut CommandContext, args: &Args, reply: &mut Reply) -> Replied {
     if args.len() > 4 {
         return Err(unknown_or_wrong(args));
     }
@@ -146,11 +136,7 @@ fn restore(
 }
 
 /// Runs `FUNCTION LIST [LIBRARYNAME pattern] [WITHCODE]`.
-fn list(
-    context: &CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
+fn list(context: &CommandContext, args: &Args, reply: &mut Reply) -> Replied {
     let (mut pattern, mut with_code) = (None, false);
     let mut options = args.from(2);
     while let Some(option) = options.next() {
@@ -177,7 +163,7 @@ fn list(
     Ok(())
 }
 
-fn write_library(library: &FunctionLibrary, with_code: bool, reply: &mut ReplyWriter<'_>) {
+fn write_library(library: &FunctionLibrary, with_code: bool, reply: &mut Reply) {
     reply.map(3 + usize::from(with_code) + usize::from(library.fault.is_some()));
     reply.named("library_name").bulk(library.name.as_bytes());
     reply.named("engine").bulk(b"LUA");
@@ -202,7 +188,7 @@ fn write_library(library: &FunctionLibrary, with_code: bool, reply: &mut ReplyWr
 }
 
 /// FUNCTION STATS. Errors while a script runs that is not a function.
-pub(super) fn function_stats(shared: &ServerShared, reply: &mut ReplyWriter<'_>) -> CommandResult {
+pub(super) fn function_stats(shared: &ServerShared, reply: &mut Reply) -> CommandResult {
     if shared.scripts.busy.running().as_ref().is_some_and(|script| script.sort == ScriptSort::Script) {
         return Err(shared.scripts.busy.refusal());
     }

@@ -14,12 +14,13 @@ use crate::commands::monitor::feed;
 use crate::commands::observed::remember_declared;
 use crate::commands::streams::check_in_script;
 use crate::commands::{
-    Command, CommandContext, CommandError, OUT_OF_MEMORY, RESERVED_KEY_NAMED, ResolvedTag, alone, resolve,
+    Command, CommandContext, CommandError, OUT_OF_MEMORY, RESERVED_KEY_NAMED, Replied, ResolvedTag, alone,
+    resolve,
 };
 use crate::notice::monitors::RequestSource;
 use crate::observe::command_kinds::CommandKind;
 use crate::observe::slowlog::ClippedRequest;
-use crate::resp::{ArgList, Protocol, ReplyWriter, RequestArgs};
+use crate::resp::{ArgList, Args, Protocol, Reply};
 use crate::scripting::functions::log_line;
 use crate::shared::busy_script::{RunningScript, ScriptVerdict};
 use crate::shared::{STOPPING, ServerShared};
@@ -38,7 +39,7 @@ const STOPPED: CommandError = CommandError::text("ERR the script was stopped");
 pub(super) struct ScriptCommands<'c, 's> {
     call: &'s ScriptCall,
     /// The request that runs the script.
-    request: &'s RequestArgs<'s>,
+    request: &'s Args<'s>,
     server: &'s mut dyn BusyServer,
     context: &'s mut CommandContext<'c>,
     args: ArgList,
@@ -71,7 +72,7 @@ impl<'c, 's> ScriptCommands<'c, 's> {
     pub(super) fn new(
         context: &'s mut CommandContext<'c>,
         call: &'s ScriptCall,
-        request: &'s RequestArgs<'s>,
+        request: &'s Args<'s>,
         server: &'s mut dyn BusyServer,
         received: &'s Cell<usize>,
     ) -> Self {
@@ -114,7 +115,7 @@ impl<'c, 's> ScriptCommands<'c, 's> {
     }
 
     /// Returns the command of a request, if the script may run it.
-    fn admitted(&mut self, args: &RequestArgs<'_>) -> Result<(&'static Command, u16), CommandError> {
+    fn admitted(&mut self, args: &Args<'_>) -> Result<(&'static Command, u16), CommandError> {
         if let Some(broken) = &self.broken {
             return Err(broken.clone());
         }
@@ -150,7 +151,7 @@ impl<'c, 's> ScriptCommands<'c, 's> {
         Ok((command, tag))
     }
 
-    fn try_call(&mut self, reply: &mut ReplyWriter<'_>) -> Result<(), CommandError> {
+    fn try_call(&mut self, reply: &mut Reply) -> Replied {
         if self.is_too_long {
             let most = self.arg_bytes_max();
             return Err(CommandError::owned(format!(
@@ -163,7 +164,7 @@ impl<'c, 's> ScriptCommands<'c, 's> {
         ran
     }
 
-    fn run(&mut self, args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) -> Result<(), CommandError> {
+    fn run(&mut self, args: &Args, reply: &mut Reply) -> Replied {
         let (command, tag) = self.admitted(args)?;
         let context = &mut *self.context;
         if command.may_write {
@@ -269,7 +270,7 @@ impl ScriptCommands<'_, '_> {
 
 /// Returns whether scripts may run a request. Commands that MULTI rejects are rejected in a script,
 /// too. Like Redis, asks the flags of the subcommand if there is one.
-fn may_be_in_script(command: &Command, args: &RequestArgs<'_>) -> bool {
+fn may_be_in_script(command: &Command, args: &Args) -> bool {
     !command.has(Flag::NoScript) && !command.has(Flag::NoMulti) && !command.flags_of(args).has(Flag::NoScript)
 }
 
@@ -285,7 +286,7 @@ impl ScriptHost for ScriptCommands<'_, '_> {
             RespVersion::Resp3 => Protocol::Resp3,
         };
         let began = Instant::now();
-        let mut writer = ReplyWriter::new(reply, protocol);
+        let mut writer = Reply::new(reply, protocol);
         if let Err(fault) = self.try_call(&mut writer) {
             writer.truncate(0);
             fault.write(&mut writer);

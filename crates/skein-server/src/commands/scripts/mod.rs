@@ -28,8 +28,8 @@ use skein_syntax::number::parse_i64;
 
 use super::command_error::NOT_AN_INTEGER;
 use super::subcommands::{help, subcommand};
-use super::{AfterCommand, CommandContext, CommandError, CommandResult, OUT_OF_MEMORY, is};
-use crate::resp::{ReplyWriter, RequestArgs};
+use super::{AfterCommand, CommandContext, CommandError, CommandResult, OUT_OF_MEMORY, Replied, is};
+use crate::resp::{Args, Reply};
 use crate::scripting::ScriptSort;
 use crate::scripting::functions::{LibraryFunction, ensure_loaded};
 use crate::scripting::script_cache::Script;
@@ -107,11 +107,7 @@ pub(crate) struct ScriptCall {
 
 impl ScriptCall {
     /// Reads a request and finds its script or function.
-    pub(crate) fn parse(
-        kind: ScriptKind,
-        shared: &ServerShared,
-        args: &RequestArgs<'_>,
-    ) -> Result<Self, CommandError> {
+    pub(crate) fn parse(kind: ScriptKind, shared: &ServerShared, args: &Args) -> Result<Self, CommandError> {
         let (callee, keys) = match kind.source {
             ScriptSource::Text => {
                 let keys = count_of_keys(args, NOT_AN_INTEGER)?;
@@ -143,7 +139,7 @@ impl ScriptCall {
 
     /// Returns whether a request runs a script that may write. A script that is not found has an
     /// error as its reply.
-    pub(crate) fn would_write(kind: ScriptKind, shared: &ServerShared, args: &RequestArgs<'_>) -> bool {
+    pub(crate) fn would_write(kind: ScriptKind, shared: &ServerShared, args: &Args) -> bool {
         Self::parse(kind, shared, args).is_ok_and(|call| call.may_write())
     }
 
@@ -180,7 +176,7 @@ impl ScriptCall {
 
 /// Returns the number of keys of a request, or the error `no_number` if the argument is not a
 /// number.
-fn count_of_keys(args: &RequestArgs<'_>, no_number: CommandError) -> Result<usize, CommandError> {
+fn count_of_keys(args: &Args, no_number: CommandError) -> Result<usize, CommandError> {
     let keys = parse_i64(args.get(2)).ok_or(no_number)?;
     let keys =
         usize::try_from(keys).map_err(|_| CommandError::text("ERR Number of keys can't be negative"))?;
@@ -219,12 +215,12 @@ pub(crate) trait BusyServer {
 
 /// Runs a script or a function. `REQUIRES:` no other worker runs a request.
 pub(crate) fn run(
-    context: &mut CommandContext<'_>,
+    context: &mut CommandContext,
     call: &ScriptCall,
-    args: &RequestArgs<'_>,
+    args: &Args,
     busy: &mut dyn BusyServer,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
+    reply: &mut Reply,
+) -> Replied {
     let shared = Arc::clone(context.shared);
     let received = Cell::new(0);
     let mut commands = ScriptCommands::new(context, call, args, busy, &received);
@@ -263,18 +259,14 @@ pub(crate) fn reload_functions(shared: &ServerShared) {
 }
 
 /// Runs SCRIPT KILL and FUNCTION KILL while code runs.
-pub(super) fn kill(shared: &ServerShared, sort: ScriptSort, reply: &mut ReplyWriter<'_>) -> CommandResult {
+pub(super) fn kill(shared: &ServerShared, sort: ScriptSort, reply: &mut Reply) -> CommandResult {
     shared.scripts.busy.kill(sort)?;
     reply.ok();
     Ok(AfterCommand::Done)
 }
 
 /// Runs SCRIPT.
-pub(super) fn script(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> CommandResult {
+pub(super) fn script(context: &mut CommandContext, args: &Args, reply: &mut Reply) -> CommandResult {
     match subcommand(args)? {
         "load" => load(context, args.get(2), reply)?,
         "exists" => {
@@ -294,11 +286,7 @@ pub(super) fn script(
     Ok(AfterCommand::Done)
 }
 
-fn load(
-    context: &CommandContext<'_>,
-    source: &[u8],
-    reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
+fn load(context: &CommandContext, source: &[u8], reply: &mut Reply) -> Replied {
     let script = match context.shared.scripts.cache.get(ScriptDigest::of(source)) {
         Some(script) => script,
         None => compiled(context.shared, source)?,
@@ -308,11 +296,7 @@ fn load(
     Ok(())
 }
 
-fn flush(
-    context: &CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
+fn flush(context: &CommandContext, args: &Args, reply: &mut Reply) -> Replied {
     let is_known = match args.len() {
         2 => true,
         3 => is(args.get(2), "ASYNC") || is(args.get(2), "SYNC"),

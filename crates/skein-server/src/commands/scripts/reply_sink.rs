@@ -6,13 +6,13 @@ use skein_script::{ReplySink, WRITTEN_RESERVE};
 
 use crate::commands::CommandError;
 use crate::commands::reply_limit::check_reply_bytes;
-use crate::resp::ReplyWriter;
+use crate::resp::Reply;
 
 const WAY_OUT: &str = "return less from the script, or raise max-reply; the writes of the script stay";
 
 /// The reply of a script.
 pub(super) struct ScriptReply<'r, 'w> {
-    writer: &'r mut ReplyWriter<'w>,
+    writer: &'r mut Reply<'w>,
     start: usize,
     bytes_max: usize,
     /// The bytes of replies that the script has received since it wrote. It may return as much
@@ -21,7 +21,7 @@ pub(super) struct ScriptReply<'r, 'w> {
 }
 
 impl<'r, 'w> ScriptReply<'r, 'w> {
-    pub(super) fn new(writer: &'r mut ReplyWriter<'w>, bytes_max: usize, received: &'r Cell<usize>) -> Self {
+    pub(super) fn new(writer: &'r mut Reply<'w>, bytes_max: usize, received: &'r Cell<usize>) -> Self {
         Self { start: writer.position(), writer, bytes_max, received }
     }
 

@@ -7,13 +7,13 @@ use crate::commands::sorted_sets::{
     MemberFormat, SetOperation, SetOperationQuery, count_with, parse_limit, put_found, reply_with,
 };
 use crate::commands::{CommandContext, CommandError, CommandResult, is};
-use crate::resp::{ReplyWriter, RequestArgs};
+use crate::resp::{Args, Reply};
 use skein_data::CollectionKind;
 
 pub(super) fn answer(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
+    context: &mut CommandContext,
+    args: &Args,
+    reply: &mut Reply,
     operation: SetOperation,
 ) -> CommandResult {
     let wanted = SetOperationQuery::of_plain_sets(&mut context.session, operation, args.from(1))?;
@@ -21,9 +21,9 @@ pub(super) fn answer(
 }
 
 pub(super) fn store(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
+    context: &mut CommandContext,
+    args: &Args,
+    reply: &mut Reply,
     operation: SetOperation,
 ) -> CommandResult {
     let engine_keys = &mut context.session;
@@ -31,11 +31,7 @@ pub(super) fn store(
     put_found(context, CollectionKind::Set, args.get(1), &found, reply)
 }
 
-pub(super) fn sinter_card(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> CommandResult {
+pub(super) fn sinter_card(context: &mut CommandContext, args: &Args, reply: &mut Reply) -> CommandResult {
     let count = parse_positive(args.get(1), "ERR numkeys should be greater than 0")?;
     let count = usize::try_from(count).unwrap_or(usize::MAX);
     if count > args.len() - 2 {

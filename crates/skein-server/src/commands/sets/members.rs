@@ -5,23 +5,25 @@ use crate::commands::sorted_sets::{
     MemberFormat, MembersReply, answer_of_kind, change_named, with_set_of, write_members,
 };
 use crate::commands::task::LongReply;
-use crate::commands::{AfterCommand, CommandContext, CommandError, RequestRun, SlicedTask};
-use crate::resp::{ReplyWriter, RequestArgs};
+use crate::commands::{
+    AfterCommand, CommandContext, CommandError, CommandResult, Replied, RequestRun, SlicedTask,
+};
+use crate::resp::{Args, Reply};
 use skein_data::{CollectionKind, EngineWriter, RowView, RowWriter as _, SetReader};
 
 /// Up to this number of members are returned at once by SSCAN, like Redis's small sets.
 const SCANNED_AT_ONCE: u64 = 512;
 
 pub(super) fn sadd(
-    writer: &mut EngineWriter<'_, '_>,
-    run: &RequestRun<'_>,
-    reply: &mut ReplyWriter<'_>,
+    writer: &mut EngineWriter,
+    run: &RequestRun,
+    reply: &mut Reply,
 ) -> Result<usize, CommandError> {
     #[expect(clippy::redundant_closure_for_method_calls, reason = "the method is of one lifetime alone")]
     change_named(writer, CollectionKind::Set, true, run, reply, |set, member| set.add(member))
 }
 
-pub(super) fn scard(row: Option<RowView<'_>>, _: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
+pub(super) fn scard(row: Option<RowView>, _: &Args, reply: &mut Reply) {
     with_set_of(CollectionKind::Set, row, reply, |set, reply| {
         reply.places(set.map_or(0, SetReader::len));
         Ok(())
@@ -30,23 +32,23 @@ pub(super) fn scard(row: Option<RowView<'_>>, _: &RequestArgs<'_>, reply: &mut R
 
 /// Writes for each named member whether it is in the set.
 fn write_are_members(
-    set: Option<&SetReader<'_>>,
+    set: Option<&SetReader>,
     members: impl Iterator<Item = impl AsRef<[u8]>>,
-    reply: &mut ReplyWriter<'_>,
+    reply: &mut Reply,
 ) {
     for member in members {
         reply.int(set.is_some_and(|set| set.score(member.as_ref()).is_some()).into());
     }
 }
 
-pub(super) fn sis_member(row: Option<RowView<'_>>, args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
+pub(super) fn sis_member(row: Option<RowView>, args: &Args, reply: &mut Reply) {
     with_set_of(CollectionKind::Set, row, reply, |set, reply| {
         write_are_members(set, args.from(2), reply);
         Ok(())
     });
 }
 
-pub(super) fn smis_member(row: Option<RowView<'_>>, args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
+pub(super) fn smis_member(row: Option<RowView>, args: &Args, reply: &mut Reply) {
     with_set_of(CollectionKind::Set, row, reply, |set, reply| {
         reply.array(args.len() - 2);
         write_are_members(set, args.from(2), reply);
@@ -55,23 +57,14 @@ pub(super) fn smis_member(row: Option<RowView<'_>>, args: &RequestArgs<'_>, repl
 }
 
 /// Runs SMOVE. As in Redis, the type of the second key does not matter if the first key is absent.
-pub(super) fn smove(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<AfterCommand, CommandError> {
+pub(super) fn smove(context: &mut CommandContext, args: &Args, reply: &mut Reply) -> CommandResult {
     let (from, to, member) = (args.get(1), args.get(2), args.get(3));
     let moved = context.write(|writer| writer.move_member(CollectionKind::Set, from, to, member));
     reply.int(moved?.into());
     Ok(AfterCommand::Done)
 }
 
-pub(super) fn smembers(
-    row: Option<RowView<'_>>,
-    _: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-    long: &mut LongReply,
-) -> Result<(), CommandError> {
+pub(super) fn smembers(row: Option<RowView>, _: &Args, reply: &mut Reply, long: &mut LongReply) -> Replied {
     answer_of_kind(CollectionKind::Set, row, reply, |set, reply| {
         match set {
             None => MemberFormat::Set.head(0, reply),
@@ -85,11 +78,7 @@ pub(super) fn smembers(
 }
 
 /// Runs SSCAN. The pages are ordered by the members' bytes.
-pub(super) fn sscan(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<AfterCommand, CommandError> {
+pub(super) fn sscan(context: &mut CommandContext, args: &Args, reply: &mut Reply) -> CommandResult {
     scan_entries(context, args, reply, |row, scan| {
         row.set_of(CollectionKind::Set, |set| {
             let (mut page, after) = scan.page(set.len() <= SCANNED_AT_ONCE)?;

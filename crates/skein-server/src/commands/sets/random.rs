@@ -2,32 +2,28 @@
 
 use std::ops::ControlFlow;
 
-use crate::commands::CommandError;
 use crate::commands::command_error::SYNTAX;
 use crate::commands::random_entries::{RandomEntryKind, RandomQuery, draw};
 use crate::commands::sorted_sets::{
     MemberFormat, ScoredMembers, answer_of_kind, parse_count, remove_popped, write_popped,
 };
 use crate::commands::task::LongReply;
+use crate::commands::{CommandError, Replied};
 use crate::redis::random::CommandRng;
-use crate::resp::{ReplyWriter, RequestArgs};
+use crate::resp::{Args, Reply};
 use skein_data::{CollectionKind, EngineWriter, RowView, RowWriter as _, ScanDirection, SetWriter};
 
 pub(super) fn srand_member(
-    row: Option<RowView<'_>>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
+    row: Option<RowView>,
+    args: &Args,
+    reply: &mut Reply,
     long: &mut LongReply,
-) -> Result<(), CommandError> {
+) -> Replied {
     let asked = RandomQuery::parse(RandomEntryKind::Members, args)?;
     answer_of_kind(CollectionKind::Set, row, reply, |set, reply| draw(set, asked, reply, long))
 }
 
-pub(super) fn spop(
-    writer: &mut EngineWriter<'_, '_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
+pub(super) fn spop(writer: &mut EngineWriter, args: &Args, reply: &mut Reply) -> Replied {
     if args.len() > 3 {
         return Err(SYNTAX);
     }
@@ -51,7 +47,7 @@ pub(super) fn spop(
 const PASSED_PER_SEARCH: u64 = 16;
 
 /// Returns up to `count` different members, in order.
-fn random_members(set: &mut SetWriter<'_>, count: u64) -> Result<ScoredMembers, CommandError> {
+fn random_members(set: &mut SetWriter, count: u64) -> Result<ScoredMembers, CommandError> {
     let len = set.len();
     let count = count.min(len);
     if count * PASSED_PER_SEARCH >= len {
@@ -68,7 +64,7 @@ fn random_members(set: &mut SetWriter<'_>, count: u64) -> Result<ScoredMembers, 
 }
 
 /// Does the same by one walk over the set, which takes or passes each member.
-fn draw_walking(set: &mut SetWriter<'_>, count: u64) -> Result<ScoredMembers, CommandError> {
+fn draw_walking(set: &mut SetWriter, count: u64) -> Result<ScoredMembers, CommandError> {
     let (mut random, mut left, mut wanted) = (CommandRng::new(), set.len() as usize, count as usize);
     let mut members = ScoredMembers::with_capacity(wanted);
     if wanted == 0 {

@@ -4,8 +4,8 @@
 
 use super::{long_contents, write_contents};
 use crate::commands::task::{SlicedTask, TaskProgress, TaskSlice};
-use crate::commands::{AfterCommand, CommandError};
-use crate::resp::ReplyWriter;
+use crate::commands::{AfterCommand, CommandError, CommandResult};
+use crate::resp::Reply;
 use skein_data::RowView;
 
 /// The other element of the pair.
@@ -17,14 +17,14 @@ pub(super) enum PairedWith {
 }
 
 impl PairedWith {
-    fn begin(&self, reply: &mut ReplyWriter<'_>) {
+    fn begin(&self, reply: &mut Reply) {
         reply.array(2);
         if let Self::Key(key) = self {
             reply.bulk(key);
         }
     }
 
-    fn end(&self, reply: &mut ReplyWriter<'_>) {
+    fn end(&self, reply: &mut Reply) {
         if let Self::Version(version) = self {
             super::versions::write_version(*version, reply);
         }
@@ -32,11 +32,7 @@ impl PairedWith {
 }
 
 /// Replies at once if the contents are short. Otherwise writes nothing and returns a task.
-pub(super) fn answer(
-    row: RowView<'_>,
-    beside: PairedWith,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<AfterCommand, CommandError> {
+pub(super) fn answer(row: RowView, beside: PairedWith, reply: &mut Reply) -> CommandResult {
     if let Some(inside) = long_contents(row)? {
         let task = KeyContentsTask { inside: Box::new(inside), beside, new: true };
         return Ok(AfterCommand::Slices(Box::new(SlicedTask::Held(task))));
@@ -67,7 +63,7 @@ impl KeyContentsTask {
     pub(in crate::commands) fn step(
         &mut self,
         slice: &mut TaskSlice<'_, '_>,
-        reply: &mut ReplyWriter<'_>,
+        reply: &mut Reply,
     ) -> Result<TaskProgress, CommandError> {
         if std::mem::take(&mut self.new) {
             self.beside.begin(reply);

@@ -12,17 +12,17 @@ mod versions;
 pub(super) use key_contents::KeyContentsTask;
 pub(super) use snapshot::snapshot;
 
-use super::{CommandError, SlicedTask};
+use super::{CommandError, Replied, SlicedTask};
 use crate::commands::hashes::{ColumnsReply, write_columns};
 use crate::commands::keys::kind_name;
 use crate::commands::lists::{ElementsReply, write_elements};
 use crate::commands::sorted_sets::{MemberFormat, MembersReply, write_members};
 use crate::commands::streams::{EntriesReply, write_entries};
-use crate::resp::ReplyWriter;
+use crate::resp::Reply;
 use skein_data::RowView;
 
 /// Returns a task that writes the contents of a row in slices, or `None` if the row is short.
-pub(crate) fn long_contents(row: RowView<'_>) -> Result<Option<SlicedTask>, CommandError> {
+pub(crate) fn long_contents(row: RowView) -> Result<Option<SlicedTask>, CommandError> {
     let format = MemberFormat::of_contents(row);
     if let Some(members) = row.any_set(|set| MembersReply::all(set, format))? {
         return Ok(members.map(SlicedTask::Members));
@@ -38,7 +38,7 @@ pub(crate) fn long_contents(row: RowView<'_>) -> Result<Option<SlicedTask>, Comm
 
 /// Begins the details of a row: an array of its type, its expiry time in milliseconds since 1970
 /// (-1 for none) and its version. The contents must follow.
-pub(crate) fn write_details(row: RowView<'_>, reply: &mut ReplyWriter<'_>) {
+pub(crate) fn write_details(row: RowView, reply: &mut Reply) {
     reply.array(4);
     reply.bulk(kind_name(Some(row)).as_bytes());
     reply.int(row.expires_at().map_or(-1, |at| i64::try_from(at).unwrap_or(i64::MAX)));
@@ -47,7 +47,7 @@ pub(crate) fn write_details(row: RowView<'_>, reply: &mut ReplyWriter<'_>) {
 
 /// Writes the contents of a row: its value, its columns as a map, the members of a sorted set as a
 /// map to their scores, the members of a set, the elements of a list, or the entries of a stream.
-pub(crate) fn write_contents(row: RowView<'_>, reply: &mut ReplyWriter<'_>) -> Result<(), CommandError> {
+pub(crate) fn write_contents(row: RowView, reply: &mut Reply) -> Replied {
     if let Some(value) = row.value() {
         reply.bulk(value);
         return Ok(());

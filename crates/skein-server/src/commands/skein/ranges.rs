@@ -6,16 +6,16 @@ use skein_syntax::{KeyRange, RangeMoment, RangeOptions};
 
 use super::snapshot::NONE_HELD;
 use crate::commands::task::{CountTask, RangeSnapshot, RangeTask, RemoveRangeTask, SlicedTask};
-use crate::commands::{AfterCommand, CommandContext, CommandError};
-use crate::resp::{ReplyWriter, RequestArgs};
+use crate::commands::{AfterCommand, CommandContext, CommandResult};
+use crate::resp::{Args, Reply};
 use skein_data::ScanDirection;
 
 fn over(
     range: Option<KeyRange>,
     options: RangeOptions,
-    context: &CommandContext<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<AfterCommand, CommandError> {
+    context: &CommandContext,
+    reply: &mut Reply,
+) -> CommandResult {
     // This stands before the check for an empty range, because an engine without snapshots rejects
     // the option in any case.
     let snapshot = match options.moment {
@@ -37,29 +37,17 @@ fn over(
     Ok(AfterCommand::Slices(Box::new(SlicedTask::Range(task))))
 }
 
-pub(super) fn range(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<AfterCommand, CommandError> {
+pub(super) fn range(context: &mut CommandContext, args: &Args, reply: &mut Reply) -> CommandResult {
     let range = KeyRange::parse(args.get(1), args.get(2))?;
     over(range, RangeOptions::parse(args.from(3))?, context, reply)
 }
 
-pub(super) fn prefix(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<AfterCommand, CommandError> {
+pub(super) fn prefix(context: &mut CommandContext, args: &Args, reply: &mut Reply) -> CommandResult {
     let range = KeyRange::with_prefix(args.get(1));
     over(Some(range), RangeOptions::parse(args.from(2))?, context, reply)
 }
 
-pub(super) fn count(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<AfterCommand, CommandError> {
+pub(super) fn count(context: &mut CommandContext, args: &Args, reply: &mut Reply) -> CommandResult {
     match KeyRange::parse(args.get(1), args.get(2))? {
         None => reply.int(0),
         Some(KeyRange { lower: Bound::Unbounded, upper: Bound::Unbounded }) => {
@@ -73,11 +61,7 @@ pub(super) fn count(
     Ok(AfterCommand::Done)
 }
 
-pub(super) fn del_range(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<AfterCommand, CommandError> {
+pub(super) fn del_range(context: &mut CommandContext, args: &Args, reply: &mut Reply) -> CommandResult {
     match KeyRange::parse(args.get(1), args.get(2))? {
         None => {
             reply.int(0);

@@ -1,17 +1,17 @@
 //! `SK.SNAPSHOT BEGIN` and `SK.SNAPSHOT END`: one snapshot for several requests of a client.
 
 use crate::commands::command_error::NOT_IN_MULTI;
-use crate::commands::{AfterCommand, CommandContext, CommandError};
-use crate::resp::{ReplyWriter, RequestArgs};
+use crate::commands::{AfterCommand, CommandContext, CommandError, CommandResult};
+use crate::resp::{Args, Reply};
 
 pub(super) const NONE_HELD: CommandError =
     CommandError::text("ERR this client holds no snapshot: SK.SNAPSHOT BEGIN takes one");
 
 pub(in crate::commands) fn snapshot(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<AfterCommand, CommandError> {
+    context: &mut CommandContext,
+    args: &Args,
+    reply: &mut Reply,
+) -> CommandResult {
     let is = |word: &str| args.get(1).eq_ignore_ascii_case(word.as_bytes());
     let client = &mut context.client.snapshot;
     if is("BEGIN") {

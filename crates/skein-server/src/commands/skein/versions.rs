@@ -5,21 +5,16 @@ use skein_syntax::number::parse_u64;
 use super::key_contents::{PairedWith, answer};
 use crate::commands::command_error::NOT_AN_INTEGER;
 use crate::commands::task::LongReply;
-use crate::commands::{AfterCommand, CommandError};
-use crate::resp::{ReplyWriter, RequestArgs};
+use crate::commands::{AfterCommand, Replied};
+use crate::resp::{Args, Reply};
 use skein_data::{EngineWriter, RowView, RowWriter as _};
 
 /// Writes a version. A version is at least 1 and counts writes, so it never reaches 2^63.
-pub(super) fn write_version(version: u64, reply: &mut ReplyWriter<'_>) {
+pub(super) fn write_version(version: u64, reply: &mut Reply) {
     reply.int(i64::try_from(version).unwrap_or(i64::MAX));
 }
 
-pub(super) fn getv(
-    row: Option<RowView<'_>>,
-    _: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-    long: &mut LongReply,
-) -> Result<(), CommandError> {
+pub(super) fn getv(row: Option<RowView>, _: &Args, reply: &mut Reply, long: &mut LongReply) -> Replied {
     let Some(row) = row else {
         reply.null_array();
         return Ok(());
@@ -30,11 +25,7 @@ pub(super) fn getv(
     Ok(())
 }
 
-pub(super) fn cas(
-    writer: &mut EngineWriter<'_, '_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
+pub(super) fn cas(writer: &mut EngineWriter, args: &Args, reply: &mut Reply) -> Replied {
     let version = parse_u64(args.get(2)).ok_or(NOT_AN_INTEGER)?;
     let (swapped, version) = match writer.compare_and_swap(args.get(1), version, args.get(3))? {
         Ok(new) => (1, new),

@@ -1,9 +1,9 @@
 //! ZADD and ZINCRBY.
 
 use crate::commands::command_error::{NOT_A_FLOAT, SYNTAX};
-use crate::commands::{CommandError, RequestRun, is};
+use crate::commands::{CommandError, Replied, RequestRun, is};
 use crate::resp::double::parse_double;
-use crate::resp::{ReplyWriter, RequestArgs};
+use crate::resp::{Args, Reply};
 use skein_data::{EngineWriter, RowWriter as _, SetWriter};
 
 const NOT_A_NUMBER: CommandError = CommandError::text("ERR resulting score is not a number (NaN)");
@@ -23,7 +23,7 @@ pub(in crate::commands) struct ZaddOptions {
 
 impl ZaddOptions {
     /// Parses the options. Returns them and the index of the first score.
-    fn parse(args: &RequestArgs<'_>) -> Result<(Self, usize), CommandError> {
+    fn parse(args: &Args) -> Result<(Self, usize), CommandError> {
         let mut options = Self::default();
         let mut first = 2;
         for arg in args.from(2) {
@@ -96,7 +96,7 @@ impl ZaddOutcome {
 
 /// Sets the scores of members.
 fn add_pairs(
-    set: &mut SetWriter<'_>,
+    set: &mut SetWriter,
     pairs: &[(f64, &[u8])],
     options: ZaddOptions,
 ) -> Result<ZaddOutcome, CommandError> {
@@ -113,7 +113,7 @@ fn add_pairs(
 }
 
 fn add(
-    writer: &mut EngineWriter<'_, '_>,
+    writer: &mut EngineWriter,
     key: &[u8],
     pairs: &[(f64, &[u8])],
     options: ZaddOptions,
@@ -127,7 +127,7 @@ fn add(
 
 /// Sets the scores of members. Returns the number for the reply.
 pub(in crate::commands) fn add_scored(
-    writer: &mut EngineWriter<'_, '_>,
+    writer: &mut EngineWriter,
     key: &[u8],
     pairs: &[(f64, &[u8])],
     options: ZaddOptions,
@@ -143,7 +143,7 @@ struct ZaddQuery<'r> {
 }
 
 impl<'r> ZaddQuery<'r> {
-    fn parse(request: &RequestArgs<'r>) -> Result<Self, CommandError> {
+    fn parse(request: &Args<'r>) -> Result<Self, CommandError> {
         let (options, first) = ZaddOptions::parse(request)?;
         let mut rest = request.from(first);
         let mut pairs = Vec::with_capacity(rest.len() / 2);
@@ -153,7 +153,7 @@ impl<'r> ZaddQuery<'r> {
         Ok(Self { options, pairs })
     }
 
-    fn reply(&self, added: ZaddOutcome, reply: &mut ReplyWriter<'_>) {
+    fn reply(&self, added: ZaddOutcome, reply: &mut Reply) {
         if !self.options.increment {
             return reply.count(added.counted(self.options));
         }
@@ -165,9 +165,9 @@ impl<'r> ZaddQuery<'r> {
 }
 
 pub(super) fn zadd(
-    writer: &mut EngineWriter<'_, '_>,
-    run: &RequestRun<'_>,
-    reply: &mut ReplyWriter<'_>,
+    writer: &mut EngineWriter,
+    run: &RequestRun,
+    reply: &mut Reply,
 ) -> Result<usize, CommandError> {
     let mut queries = run.requests.iter().map(ZaddQuery::parse).collect::<Result<Vec<_>, _>>()?;
     let makes = !queries[0].options.if_present;
@@ -189,11 +189,7 @@ fn next_pair<'a>(rest: &mut impl Iterator<Item = &'a [u8]>) -> Result<(f64, &'a 
     Ok((score, rest.next().ok_or(SYNTAX)?))
 }
 
-pub(super) fn zincr_by(
-    writer: &mut EngineWriter<'_, '_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
+pub(super) fn zincr_by(writer: &mut EngineWriter, args: &Args, reply: &mut Reply) -> Replied {
     // As in Redis, an increment that reads like an option of ZADD is taken as one, and too few
     // arguments remain.
     let (options, _) = ZaddOptions::parse(args)?;

@@ -21,9 +21,9 @@ use super::set_operation_task::{SetOperationReply, SetOperationTask};
 use super::{MEMBER_OVERHEAD, MemberFormat, check_reply_len, in_order};
 use crate::commands::command_error::{NOT_AN_INTEGER, SYNTAX};
 use crate::commands::task::AT_ONCE;
-use crate::commands::{AfterCommand, CommandContext, CommandError, SlicedTask, is};
+use crate::commands::{AfterCommand, CommandContext, CommandError, CommandResult, SlicedTask, is};
 use crate::resp::double::parse_double;
-use crate::resp::{ReplyWriter, RequestArgs};
+use crate::resp::{Args, Reply};
 use skein_data::{CollectionKind, EngineKeys, Member, ScanDirection, SetReader};
 
 /// The operation on several sets.
@@ -72,7 +72,7 @@ enum SetOperationUse {
 impl<'a> SetOperationQuery<'a> {
     /// Makes a query on sets that are not sorted. Errors if a key holds another kind.
     pub(in crate::commands) fn of_plain_sets(
-        engine_keys: &mut EngineKeys<'_>,
+        engine_keys: &mut EngineKeys,
         operation: SetOperation,
         keys: impl Iterator<Item = &'a [u8]>,
     ) -> Result<Self, CommandError> {
@@ -91,7 +91,7 @@ impl<'a> SetOperationQuery<'a> {
 
     fn add_inputs(
         &mut self,
-        engine_keys: &mut EngineKeys<'_>,
+        engine_keys: &mut EngineKeys,
         keys: impl Iterator<Item = &'a [u8]>,
     ) -> Result<(), CommandError> {
         for key in keys {
@@ -104,8 +104,8 @@ impl<'a> SetOperationQuery<'a> {
     /// Parses the arguments from `first` on: a number of keys, the keys, and options. Errors if a
     /// key holds no set.
     fn parse(
-        engine_keys: &mut EngineKeys<'_>,
-        args: &RequestArgs<'a>,
+        engine_keys: &mut EngineKeys,
+        args: &Args<'a>,
         name: &str,
         first: usize,
         operation: SetOperation,
@@ -136,7 +136,7 @@ impl<'a> SetOperationQuery<'a> {
 
     fn options(
         &mut self,
-        args: &RequestArgs<'a>,
+        args: &Args<'a>,
         first: usize,
         purpose: SetOperationUse,
     ) -> Result<(), CommandError> {
@@ -190,7 +190,7 @@ impl<'a> SetOperationQuery<'a> {
     /// set.
     pub(in crate::commands) fn find(
         mut self,
-        engine_keys: &mut EngineKeys<'_>,
+        engine_keys: &mut EngineKeys,
     ) -> Result<ScoredMembers, CommandError> {
         self.sort();
         match self.operation {
@@ -206,7 +206,7 @@ impl<'a> SetOperationQuery<'a> {
     }
 
     /// Returns the members in their order: a collection is filled in order several times faster.
-    fn union(self, engine_keys: &mut EngineKeys<'_>) -> Result<ScoredMembers, CommandError> {
+    fn union(self, engine_keys: &mut EngineKeys) -> Result<ScoredMembers, CommandError> {
         let (mut found, mut distinct) = (ScoredMembers::new(), 0);
         for DistinctSource { key, len, weights } in self.grouping()(&self.inputs) {
             let (len, mut set) = (usize::try_from(len).unwrap_or(usize::MAX), ScoredMembers::new());
@@ -239,7 +239,7 @@ impl<'a> SetOperationQuery<'a> {
     }
 
     /// Returns the members of the first set that are in all others, or in none of them.
-    fn reduce(self, engine_keys: &mut EngineKeys<'_>) -> Result<ScoredMembers, CommandError> {
+    fn reduce(self, engine_keys: &mut EngineKeys) -> Result<ScoredMembers, CommandError> {
         let mut found = ScoredMembers::new();
         let Some((first, others)) = walked_and_looked_up(self.operation, &self.inputs, self.grouping())
         else {
@@ -281,10 +281,10 @@ pub(in crate::commands) fn parse_limit(text: &[u8]) -> Result<u64, CommandError>
 
 /// Calls `look` with the set of a key, or with `None`.
 pub(super) fn with_set<R>(
-    engine_keys: &mut EngineKeys<'_>,
+    engine_keys: &mut EngineKeys,
     kinds: SetKinds,
     key: &[u8],
-    look: impl FnOnce(Option<&SetReader<'_>>) -> R,
+    look: impl FnOnce(Option<&SetReader>) -> R,
 ) -> Result<R, CommandError> {
     engine_keys.get_with(key, |row| {
         let Some(row) = row? else { return Ok(look(None)) };
@@ -298,7 +298,7 @@ pub(super) fn with_set<R>(
 }
 
 /// Calls `show` for each member of a set.
-fn each(set: Option<&SetReader<'_>>, mut show: impl FnMut(f64, Member<'_>)) {
+fn each(set: Option<&SetReader>, mut show: impl FnMut(f64, Member<'_>)) {
     if let Some(set) = set {
         set.walk(0, ScanDirection::Forward, |score, member| {
             show(score, member);
@@ -308,12 +308,12 @@ fn each(set: Option<&SetReader<'_>>, mut show: impl FnMut(f64, Member<'_>)) {
 }
 
 pub(super) fn answer(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
+    context: &mut CommandContext,
+    args: &Args,
+    reply: &mut Reply,
     name: &str,
     operation: SetOperation,
-) -> Result<AfterCommand, CommandError> {
+) -> CommandResult {
     let purpose = SetOperationUse::Reply;
     let wanted = SetOperationQuery::parse(&mut context.session, args, name, 1, operation, purpose)?;
     let shape = MemberFormat::of(wanted.scores, reply);
@@ -322,11 +322,11 @@ pub(super) fn answer(
 
 /// Replies with the members of the result.
 pub(in crate::commands) fn reply_with(
-    context: &mut CommandContext<'_>,
+    context: &mut CommandContext,
     mut wanted: SetOperationQuery<'_>,
     shape: MemberFormat,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<AfterCommand, CommandError> {
+    reply: &mut Reply,
+) -> CommandResult {
     let engine_keys = &mut context.session;
     wanted.sort();
     if wanted.is_long() {
@@ -344,12 +344,12 @@ pub(in crate::commands) fn reply_with(
 }
 
 pub(super) fn store(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
+    context: &mut CommandContext,
+    args: &Args,
+    reply: &mut Reply,
     name: &str,
     operation: SetOperation,
-) -> Result<AfterCommand, CommandError> {
+) -> CommandResult {
     let engine_keys = &mut context.session;
     let found = SetOperationQuery::parse(engine_keys, args, name, 2, operation, SetOperationUse::Store)?
         .find(engine_keys)?;
@@ -358,22 +358,18 @@ pub(super) fn store(
 
 /// Stores the members in a set of this kind, and replies with their number.
 pub(in crate::commands) fn put_found(
-    context: &mut CommandContext<'_>,
+    context: &mut CommandContext,
     kind: CollectionKind,
     key: &[u8],
     found: &ScoredMembers,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<AfterCommand, CommandError> {
+    reply: &mut Reply,
+) -> CommandResult {
     context.write(|writer| replace_set(writer, kind, key, found))?;
     reply.count(found.len());
     Ok(AfterCommand::Done)
 }
 
-pub(super) fn zinter_card(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<AfterCommand, CommandError> {
+pub(super) fn zinter_card(context: &mut CommandContext, args: &Args, reply: &mut Reply) -> CommandResult {
     let wanted = SetOperationQuery::parse(
         &mut context.session,
         args,
@@ -388,11 +384,11 @@ pub(super) fn zinter_card(
 
 /// Replies with the number of members of the result, up to `limit`. A limit of 0 means no limit.
 pub(in crate::commands) fn count_with(
-    context: &mut CommandContext<'_>,
+    context: &mut CommandContext,
     mut wanted: SetOperationQuery<'_>,
     limit: u64,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<AfterCommand, CommandError> {
+    reply: &mut Reply,
+) -> CommandResult {
     let engine_keys = &mut context.session;
     let limit = if limit > 0 { limit } else { u64::MAX };
     wanted.sort();
@@ -404,11 +400,7 @@ pub(in crate::commands) fn count_with(
     Ok(AfterCommand::Done)
 }
 
-pub(super) fn zrange_store(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<AfterCommand, CommandError> {
+pub(super) fn zrange_store(context: &mut CommandContext, args: &Args, reply: &mut Reply) -> CommandResult {
     let asked = RangeQuery::parse(args, 3, STORED)?;
     let kinds = SetKinds::Only(CollectionKind::SortedSet);
     let found = with_set(&mut context.session, kinds, args.get(2), |set| {

@@ -4,7 +4,7 @@ use super::multi_set::pop_several;
 use super::remove::{parse_end, pop};
 use crate::commands::blocking::{BlockingCommand, Served, serve};
 use crate::commands::multi_pop::MultiPop;
-use crate::resp::ReplyWriter;
+use crate::resp::Reply;
 use skein_data::{EngineKeys, ScanDirection, name_within};
 
 pub(in crate::commands) const BZPOPMIN: BlockingCommand =
@@ -23,12 +23,7 @@ pub(in crate::commands) const BZMPOP: BlockingCommand = BlockingCommand {
     ..BZPOPMIN
 };
 
-fn serve_pop(
-    session: &mut EngineKeys<'_>,
-    key: &[u8],
-    reply: &mut ReplyWriter<'_>,
-    direction: ScanDirection,
-) -> Served {
+fn serve_pop(session: &mut EngineKeys, key: &[u8], reply: &mut Reply, direction: ScanDirection) -> Served {
     serve(session, |writer| {
         let popped = pop(writer, key, direction, 1)?;
         let Some((score, member)) = popped.iter().flatten().next() else { return Ok(false) };

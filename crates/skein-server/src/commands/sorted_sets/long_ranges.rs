@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 use super::MemberFormat;
 use crate::commands::CommandError;
 use crate::commands::task::{AT_ONCE, SlicedView, ViewTask};
-use crate::resp::ReplyWriter;
+use crate::resp::Reply;
 use skein_data::{ScanDirection, ScoreRangeView, SetReader};
 
 /// The reply of ZRANGE and its relatives and of SMEMBERS, and of a set inside a range of keys.
@@ -24,12 +24,12 @@ impl MembersReply {
     }
 
     /// Returns whether a set has so many members that its reply is written in slices.
-    pub(in crate::commands) fn is_long(set: &SetReader<'_>) -> bool {
+    pub(in crate::commands) fn is_long(set: &SetReader) -> bool {
         set.len() > AT_ONCE as u64
     }
 
     /// Returns a task that writes all members, or `None` if there are few.
-    pub(in crate::commands) fn all(set: &SetReader<'_>, shape: MemberFormat) -> Option<ViewTask<Self>> {
+    pub(in crate::commands) fn all(set: &SetReader, shape: MemberFormat) -> Option<ViewTask<Self>> {
         if !Self::is_long(set) {
             return None;
         }
@@ -44,15 +44,15 @@ impl SlicedView for MembersReply {
         self.view.left()
     }
 
-    fn head(&self, count: usize, reply: &mut ReplyWriter<'_>) {
+    fn head(&self, count: usize, reply: &mut Reply) {
         self.shape.head(count, reply);
     }
 
     fn some(
         &mut self,
         most: usize,
-        full: impl Fn(&ReplyWriter<'_>) -> ControlFlow<()>,
-        reply: &mut ReplyWriter<'_>,
+        full: impl Fn(&Reply) -> ControlFlow<()>,
+        reply: &mut Reply,
     ) -> Result<bool, CommandError> {
         Ok(self.view.step(most, |score, member| {
             self.shape.member(score, member, reply);

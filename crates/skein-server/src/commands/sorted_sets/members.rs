@@ -3,24 +3,24 @@
 use super::with_set;
 use crate::commands::command_error::SYNTAX;
 use crate::commands::{CommandError, is};
-use crate::resp::{ReplyWriter, RequestArgs};
+use crate::resp::{Args, Reply};
 use skein_data::{RowView, SetReader};
 
-pub(super) fn zcard(row: Option<RowView<'_>>, _: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
+pub(super) fn zcard(row: Option<RowView>, _: &Args, reply: &mut Reply) {
     with_set(row, reply, |set, reply| {
         reply.places(set.map_or(0, SetReader::len));
         Ok(())
     });
 }
 
-pub(super) fn zscore(row: Option<RowView<'_>>, args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
+pub(super) fn zscore(row: Option<RowView>, args: &Args, reply: &mut Reply) {
     with_set(row, reply, |set, reply| {
         reply.double_or_null(set.and_then(|set| set.score(args.get(2))));
         Ok(())
     });
 }
 
-pub(super) fn zmscore(row: Option<RowView<'_>>, args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
+pub(super) fn zmscore(row: Option<RowView>, args: &Args, reply: &mut Reply) {
     with_set(row, reply, |set, reply| {
         reply.array(args.len() - 2);
         for member in args.from(2) {
@@ -30,12 +30,7 @@ pub(super) fn zmscore(row: Option<RowView<'_>>, args: &RequestArgs<'_>, reply: &
     });
 }
 
-pub(super) fn rank(
-    row: Option<RowView<'_>>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-    reverse: bool,
-) {
+pub(super) fn rank(row: Option<RowView>, args: &Args, reply: &mut Reply, reverse: bool) {
     let with_score = args.len() == 4 && is(args.get(3), "WITHSCORE");
     if args.len() > 3 && !with_score {
         let name = if reverse { "zrevrank" } else { "zrank" };

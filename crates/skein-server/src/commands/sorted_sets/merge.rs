@@ -27,7 +27,7 @@ pub(super) fn merges(kinds: SetKinds, len: u64, members: usize) -> bool {
 
 /// Keeps the members that are in a set, or those that are not. REQUIRES: `found` has the order of
 /// the set.
-pub(super) fn retain_by_merge(found: &mut ScoredMembers, set: &SetReader<'_>, in_set: bool) {
+pub(super) fn retain_by_merge(found: &mut ScoredMembers, set: &SetReader, in_set: bool) {
     let (mut is_in, mut at) = (vec![false; found.len()], 0);
     set.walk(0, ScanDirection::Forward, |_, member| {
         while let Some((_, next)) = found.get(at) {

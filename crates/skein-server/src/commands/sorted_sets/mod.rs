@@ -46,7 +46,7 @@ use std::cmp::Ordering;
 use std::ops::ControlFlow;
 
 use super::{CommandError, reply_or_error};
-use crate::resp::{Protocol, ReplyWriter};
+use crate::resp::{Protocol, Reply};
 use skein_data::{CollectionKind, Member, RowView, ScanDirection, SetReader, VALUE_BYTES_MAX};
 
 /// Maximum bytes of a reply for each member besides its own: the heads of an array, a bulk string
@@ -56,9 +56,9 @@ const MEMBER_OVERHEAD: usize = 64;
 /// Replies from a set of this kind, or from `None` for an absent key. Errors for other kinds.
 pub(super) fn answer_of_kind<R>(
     kind: CollectionKind,
-    row: Option<RowView<'_>>,
-    reply: &mut ReplyWriter<'_>,
-    answer: impl FnOnce(Option<&SetReader<'_>>, &mut ReplyWriter<'_>) -> Result<R, CommandError>,
+    row: Option<RowView>,
+    reply: &mut Reply,
+    answer: impl FnOnce(Option<&SetReader>, &mut Reply) -> Result<R, CommandError>,
 ) -> Result<R, CommandError> {
     let Some(row) = row else { return answer(None, reply) };
     // A set that was removed since the row was read has no members, and counts as absent.
@@ -68,9 +68,9 @@ pub(super) fn answer_of_kind<R>(
 
 /// Does the same with a sorted set.
 fn answer_of<R>(
-    row: Option<RowView<'_>>,
-    reply: &mut ReplyWriter<'_>,
-    answer: impl FnOnce(Option<&SetReader<'_>>, &mut ReplyWriter<'_>) -> Result<R, CommandError>,
+    row: Option<RowView>,
+    reply: &mut Reply,
+    answer: impl FnOnce(Option<&SetReader>, &mut Reply) -> Result<R, CommandError>,
 ) -> Result<R, CommandError> {
     answer_of_kind(CollectionKind::SortedSet, row, reply, answer)
 }
@@ -78,18 +78,18 @@ fn answer_of<R>(
 /// Replies from a set of this kind and writes the error.
 pub(super) fn with_set_of(
     kind: CollectionKind,
-    row: Option<RowView<'_>>,
-    reply: &mut ReplyWriter<'_>,
-    answer: impl FnOnce(Option<&SetReader<'_>>, &mut ReplyWriter<'_>) -> Result<(), CommandError>,
+    row: Option<RowView>,
+    reply: &mut Reply,
+    answer: impl FnOnce(Option<&SetReader>, &mut Reply) -> Result<(), CommandError>,
 ) {
     reply_or_error(reply, |reply| answer_of_kind(kind, row, reply, answer));
 }
 
 /// Does the same with a sorted set.
 fn with_set(
-    row: Option<RowView<'_>>,
-    reply: &mut ReplyWriter<'_>,
-    answer: impl FnOnce(Option<&SetReader<'_>>, &mut ReplyWriter<'_>) -> Result<(), CommandError>,
+    row: Option<RowView>,
+    reply: &mut Reply,
+    answer: impl FnOnce(Option<&SetReader>, &mut Reply) -> Result<(), CommandError>,
 ) {
     with_set_of(CollectionKind::SortedSet, row, reply, answer);
 }
@@ -105,7 +105,7 @@ fn check_reply_len(bytes: usize) -> Result<(), CommandError> {
 }
 
 /// Writes all members; an error if the set is too long for a reply.
-pub(super) fn write_members(set: &SetReader<'_>, format: MemberFormat, reply: &mut ReplyWriter<'_>) {
+pub(super) fn write_members(set: &SetReader, format: MemberFormat, reply: &mut Reply) {
     let (start, len) = (reply.position(), usize::try_from(set.len()).unwrap_or(usize::MAX));
     reply_or_error(reply, |reply| {
         check_reply_len(len.saturating_mul(MEMBER_OVERHEAD))?;
@@ -142,7 +142,7 @@ pub(super) enum MemberFormat {
 
 impl MemberFormat {
     /// Returns the form for ranges: pairs in RESP3.
-    fn of(scores: bool, reply: &ReplyWriter<'_>) -> Self {
+    fn of(scores: bool, reply: &Reply) -> Self {
         match reply.protocol() {
             _ if !scores => Self::Members,
             Protocol::Resp2 => Self::Flat,
@@ -151,12 +151,12 @@ impl MemberFormat {
     }
 
     /// Returns the form for the whole contents of a key.
-    pub(super) fn of_contents(row: RowView<'_>) -> Self {
+    pub(super) fn of_contents(row: RowView) -> Self {
         if row.collection_kind() == Some(CollectionKind::Set) { Self::Set } else { Self::Map }
     }
 
     /// Writes the head of a reply with `count` members.
-    pub(super) fn head(self, count: usize, reply: &mut ReplyWriter<'_>) {
+    pub(super) fn head(self, count: usize, reply: &mut Reply) {
         match self {
             Self::Members | Self::Pairs => reply.array(count),
             Self::Set => reply.set(count),
@@ -166,7 +166,7 @@ impl MemberFormat {
     }
 
     #[inline]
-    pub(super) fn member(self, score: f64, member: Member<'_>, reply: &mut ReplyWriter<'_>) {
+    pub(super) fn member(self, score: f64, member: Member<'_>, reply: &mut Reply) {
         if self == Self::Pairs {
             reply.array(2);
         }

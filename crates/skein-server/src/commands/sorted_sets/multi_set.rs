@@ -4,13 +4,13 @@ use super::MemberFormat;
 use super::remove::{ScoredMembers, pop, write_popped};
 use crate::commands::CommandError;
 use crate::commands::multi_pop::MultiPop;
-use crate::resp::ReplyWriter;
+use crate::resp::Reply;
 use skein_data::{CollectionKind, EngineWriter, RowWriter as _, ScanDirection, name_within};
 
 /// Replaces whatever a key holds by a set of this kind with these members. Without members, removes
 /// the key.
 pub(super) fn replace_set(
-    writer: &mut EngineWriter<'_, '_>,
+    writer: &mut EngineWriter,
     kind: CollectionKind,
     key: &[u8],
     entries: &ScoredMembers,
@@ -23,10 +23,10 @@ pub(super) fn replace_set(
 
 /// Pops from a key, and replies with the key and the members. Returns whether there were any.
 pub(super) fn pop_several(
-    writer: &mut EngineWriter<'_, '_>,
+    writer: &mut EngineWriter,
     asked: &MultiPop<ScanDirection>,
     key: &[u8],
-    reply: &mut ReplyWriter<'_>,
+    reply: &mut Reply,
 ) -> Result<bool, CommandError> {
     let Some(members) = pop(writer, key, asked.end, asked.most)? else { return Ok(false) };
     reply.array(2);

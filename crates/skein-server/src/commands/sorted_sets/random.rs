@@ -4,19 +4,19 @@
 use std::ops::ControlFlow;
 
 use super::{MemberFormat, answer_of};
-use crate::commands::CommandError;
+use crate::commands::Replied;
 use crate::commands::random_entries::{DrawSource, RandomEntryKind, RandomQuery, RandomTask, draw};
 use crate::commands::task::{AT_ONCE, LongReply};
 use crate::redis::random::CommandRng;
-use crate::resp::{ReplyWriter, RequestArgs};
+use crate::resp::{Args, Reply};
 use skein_data::{RowView, ScanDirection, SetReader};
 
 pub(super) fn zrand_member(
-    row: Option<RowView<'_>>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
+    row: Option<RowView>,
+    args: &Args,
+    reply: &mut Reply,
     long: &mut LongReply,
-) -> Result<(), CommandError> {
+) -> Replied {
     let asked = RandomQuery::parse(RandomEntryKind::ScoredMembers, args)?;
     answer_of(row, reply, |set, reply| draw(set, asked, reply, long))
 }
@@ -27,7 +27,7 @@ impl DrawSource for SetReader<'_> {
     }
 
     /// Writes the members. Distinct ones are written in order.
-    fn write_some(&self, asked: &RandomQuery, reply: &mut ReplyWriter<'_>) -> Result<(), CommandError> {
+    fn write_some(&self, asked: &RandomQuery, reply: &mut Reply) -> Replied {
         let (mut random, len, count) = (CommandRng::new(), len_of(self), count_of(self, asked));
         let places = if asked.distinct {
             random.choose(count, len)
@@ -50,11 +50,11 @@ impl DrawSource for SetReader<'_> {
     }
 }
 
-fn len_of(set: &SetReader<'_>) -> usize {
+fn len_of(set: &SetReader) -> usize {
     usize::try_from(set.len()).unwrap_or(usize::MAX)
 }
 
 /// Returns the number of members in the reply.
-fn count_of(set: &SetReader<'_>, asked: &RandomQuery) -> usize {
+fn count_of(set: &SetReader, asked: &RandomQuery) -> usize {
     if asked.distinct { asked.count.min(len_of(set)) } else { asked.count }
 }

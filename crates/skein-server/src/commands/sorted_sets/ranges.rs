@@ -9,8 +9,8 @@ use super::long_ranges::MembersReply;
 use super::{MemberFormat, answer_of, with_set};
 use crate::commands::command_error::{NOT_AN_INTEGER, SYNTAX};
 use crate::commands::task::{AT_ONCE, AT_ONCE_BYTES, LongReply};
-use crate::commands::{CommandError, SlicedTask, is};
-use crate::resp::{ReplyWriter, RequestArgs};
+use crate::commands::{CommandError, Replied, SlicedTask, is};
+use crate::resp::{Args, Reply};
 use skein_data::{RowView, ScanDirection, ScoreRangeView, SetReader};
 
 /// The parsed arguments of a range command.
@@ -35,11 +35,7 @@ pub(super) struct RangeSyntax {
 
 impl<'a> RangeQuery<'a> {
     /// Parses the arguments from `first` on: two bounds and options.
-    pub(super) fn parse(
-        args: &RequestArgs<'a>,
-        first: usize,
-        form: RangeSyntax,
-    ) -> Result<Self, CommandError> {
+    pub(super) fn parse(args: &Args<'a>, first: usize, form: RangeSyntax) -> Result<Self, CommandError> {
         let (mut by, mut direction) = (None, None);
         let (mut scores, mut limit) = (false, (0, -1));
         let mut rest = args.from(first + 2);
@@ -83,7 +79,7 @@ impl<'a> RangeQuery<'a> {
     }
 
     /// Returns the ranks of the range, counted in its direction.
-    pub(super) fn places(&self, mut set: &SetReader<'_>) -> Result<Range<u64>, CommandError> {
+    pub(super) fn places(&self, mut set: &SetReader) -> Result<Range<u64>, CommandError> {
         let found = self.span.places(&mut set)?;
         let backward = self.direction == ScanDirection::Backward;
         let found = match self.span {
@@ -100,7 +96,7 @@ impl<'a> RangeQuery<'a> {
     /// Calls `each` with the members at these ranks.
     pub(super) fn walk(
         &self,
-        set: &SetReader<'_>,
+        set: &SetReader,
         places: &Range<u64>,
         mut each: impl FnMut(f64, skein_data::Member<'_>) -> ControlFlow<()>,
     ) {
@@ -118,7 +114,7 @@ impl<'a> RangeQuery<'a> {
     }
 
     /// Returns the rank of the first of these members, counted from the start of the set.
-    fn first(&self, set: &SetReader<'_>, places: &Range<u64>) -> u64 {
+    fn first(&self, set: &SetReader, places: &Range<u64>) -> u64 {
         match self.direction {
             ScanDirection::Forward => places.start,
             ScanDirection::Backward => (set.len() - 1).saturating_sub(places.start),
@@ -126,7 +122,7 @@ impl<'a> RangeQuery<'a> {
     }
 
     /// Returns a view of the members at these ranks, to be read in slices.
-    fn view(&self, set: &SetReader<'_>, places: &Range<u64>) -> Option<ScoreRangeView> {
+    fn view(&self, set: &SetReader, places: &Range<u64>) -> Option<ScoreRangeView> {
         let count = places.end.saturating_sub(places.start);
         set.view(self.first(set, places), count, self.direction)
     }
@@ -137,12 +133,12 @@ pub(super) const STORED: RangeSyntax = RangeSyntax { fixed: None, scores: false 
 
 /// Replies with a range. `fixed` has its kind and direction; ZRANGE has options for them.
 pub(super) fn answer(
-    row: Option<RowView<'_>>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
+    row: Option<RowView>,
+    args: &Args,
+    reply: &mut Reply,
     fixed: Option<(RangeBy, ScanDirection)>,
     long: &mut LongReply,
-) -> Result<(), CommandError> {
+) -> Replied {
     let asked = RangeQuery::parse(args, 2, RangeSyntax { fixed, scores: true })?;
     answer_of(row, reply, |set, reply| match set {
         None => {
@@ -162,12 +158,7 @@ pub(super) fn answer(
 }
 
 /// Writes a short range. Otherwise writes nothing and returns false.
-fn write_short(
-    asked: &RangeQuery<'_>,
-    set: &SetReader<'_>,
-    places: &Range<u64>,
-    reply: &mut ReplyWriter<'_>,
-) -> bool {
+fn write_short(asked: &RangeQuery<'_>, set: &SetReader, places: &Range<u64>, reply: &mut Reply) -> bool {
     let count = usize::try_from(places.end.saturating_sub(places.start)).unwrap_or(usize::MAX);
     if count > AT_ONCE {
         return false;
@@ -190,12 +181,7 @@ fn write_short(
     fits
 }
 
-pub(super) fn count(
-    row: Option<RowView<'_>>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-    by: RangeBy,
-) {
+pub(super) fn count(row: Option<RowView>, args: &Args, reply: &mut Reply, by: RangeBy) {
     match MemberRange::parse(by, args.get(2), args.get(3)) {
         Err(fault) => fault.write(reply),
         Ok(span) => with_set(row, reply, |set, reply| {

@@ -7,17 +7,17 @@ use skein_syntax::number::parse_i64;
 use super::bounds::{MemberRange, RangeBy};
 use super::{MEMBER_OVERHEAD, MemberFormat, check_reply_len};
 use crate::commands::command_error::SYNTAX;
-use crate::commands::{CommandError, RequestRun, is};
-use crate::resp::{ReplyWriter, RequestArgs};
+use crate::commands::{CommandError, Replied, RequestRun, is};
+use crate::resp::{Args, Reply};
 use skein_data::{CollectionKind, EngineWriter, Member, RowError, RowWriter as _, ScanDirection, SetWriter};
 
 /// Removes the members that each request names from a set of this kind. Replies how many there
 /// were.
 pub(in crate::commands) fn remove_named(
-    writer: &mut EngineWriter<'_, '_>,
+    writer: &mut EngineWriter,
     kind: CollectionKind,
-    run: &RequestRun<'_>,
-    reply: &mut ReplyWriter<'_>,
+    run: &RequestRun,
+    reply: &mut Reply,
 ) -> Result<usize, CommandError> {
     change_named(writer, kind, false, run, reply, |set, member| Ok(set.remove(member)?.is_some()))
 }
@@ -25,16 +25,16 @@ pub(in crate::commands) fn remove_named(
 /// Changes the members that each request names, and replies how many the change has counted. Makes
 /// a set if the key is absent and `make` says so.
 pub(in crate::commands) fn change_named(
-    writer: &mut EngineWriter<'_, '_>,
+    writer: &mut EngineWriter,
     kind: CollectionKind,
     make: bool,
-    run: &RequestRun<'_>,
-    reply: &mut ReplyWriter<'_>,
-    change: impl Fn(&mut SetWriter<'_>, &[u8]) -> Result<bool, RowError>,
+    run: &RequestRun,
+    reply: &mut Reply,
+    change: impl Fn(&mut SetWriter, &[u8]) -> Result<bool, RowError>,
 ) -> Result<usize, CommandError> {
     let counts = writer.change_set_of(kind, run.key, make, |set| {
         set.expect(run.values());
-        let counted = |request: &RequestArgs<'_>| {
+        let counted = |request: &Args<'_>| {
             request.from(2).try_fold(0, |count, member| Ok(count + usize::from(change(set, member)?)))
         };
         run.requests.iter().map(counted).collect::<Result<Vec<usize>, CommandError>>()
@@ -51,7 +51,7 @@ pub(in crate::commands) type ScoredMembers = Vec<(f64, Vec<u8>)>;
 
 /// Returns the members at these ranks, with their scores.
 fn members_at(
-    set: &mut SetWriter<'_>,
+    set: &mut SetWriter,
     places: &Range<u64>,
     direction: ScanDirection,
 ) -> Result<ScoredMembers, CommandError> {
@@ -68,7 +68,7 @@ fn members_at(
 }
 
 /// Removes members. Looks up some of them ahead, so that the memory reads overlap.
-fn remove_members(set: &mut SetWriter<'_>, members: &ScoredMembers) -> Result<(), CommandError> {
+fn remove_members(set: &mut SetWriter, members: &ScoredMembers) -> Result<(), CommandError> {
     const AHEAD: usize = 64;
     for some in members.chunks(AHEAD) {
         set.expect(some.iter().map(|(_, member)| &member[..]));
@@ -80,11 +80,11 @@ fn remove_members(set: &mut SetWriter<'_>, members: &ScoredMembers) -> Result<()
 }
 
 pub(super) fn remove_range(
-    writer: &mut EngineWriter<'_, '_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
+    writer: &mut EngineWriter,
+    args: &Args,
+    reply: &mut Reply,
     by: RangeBy,
-) -> Result<(), CommandError> {
+) -> Replied {
     let span = MemberRange::parse(by, args.get(2), args.get(3))?;
     let removed = writer.change_set(args.get(1), false, |set| {
         let places = span.places(set)?;
@@ -110,7 +110,7 @@ pub(in crate::commands) fn parse_count(text: &[u8]) -> Result<u64, CommandError>
 
 /// Removes and returns up to `count` members from one end; `None` if there is no set.
 pub(super) fn pop(
-    writer: &mut EngineWriter<'_, '_>,
+    writer: &mut EngineWriter,
     key: &[u8],
     direction: ScanDirection,
     count: u64,
@@ -125,7 +125,7 @@ pub(super) fn pop(
 
 /// Removes members that the reply returns. Errors if they are too long for a reply.
 pub(in crate::commands) fn remove_popped(
-    set: &mut SetWriter<'_>,
+    set: &mut SetWriter,
     members: &ScoredMembers,
 ) -> Result<(), CommandError> {
     check_reply_len(members.iter().map(|(_, member)| member.len() + MEMBER_OVERHEAD).sum())?;
@@ -137,11 +137,7 @@ pub(in crate::commands) fn remove_popped(
 }
 
 /// Writes the removed members.
-pub(in crate::commands) fn write_popped(
-    members: &[(f64, Vec<u8>)],
-    shape: MemberFormat,
-    reply: &mut ReplyWriter<'_>,
-) {
+pub(in crate::commands) fn write_popped(members: &[(f64, Vec<u8>)], shape: MemberFormat, reply: &mut Reply) {
     shape.head(members.len(), reply);
     for (score, member) in members {
         shape.member(*score, Member::of(member), reply);
@@ -149,11 +145,11 @@ pub(in crate::commands) fn write_popped(
 }
 
 pub(super) fn pop_one_end(
-    writer: &mut EngineWriter<'_, '_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
+    writer: &mut EngineWriter,
+    args: &Args,
+    reply: &mut Reply,
     direction: ScanDirection,
-) -> Result<(), CommandError> {
+) -> Replied {
     if args.len() > 3 {
         return Err(SYNTAX);
     }

@@ -2,9 +2,9 @@
 
 use crate::commands::keys::is_list;
 use crate::commands::scan::scan_entries;
-use crate::commands::{AfterCommand, CommandContext, CommandError};
+use crate::commands::{CommandContext, CommandError, CommandResult};
 use crate::resp::double::write_double;
-use crate::resp::{ReplyWriter, RequestArgs};
+use crate::resp::{Args, Reply};
 use skein_data::ScanDirection;
 
 /// Sets of up to this number of members are returned at once and in score order, like Redis's small
@@ -13,11 +13,7 @@ const AT_ONCE: u64 = 128;
 
 /// Runs ZSCAN. The pages of a larger set are ordered by the members' bytes, which changes of scores
 /// do not disturb.
-pub(super) fn zscan(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<AfterCommand, CommandError> {
+pub(super) fn zscan(context: &mut CommandContext, args: &Args, reply: &mut Reply) -> CommandResult {
     let limits = context.shared.settings.encodings.limits();
     scan_entries(context, args, reply, |row, scan| {
         row.sorted_set(|set| {
@@ -43,7 +39,7 @@ pub(super) fn zscan(
 const LISTED_INTEGER_MAX: f64 = 4_611_686_018_427_387_904.0;
 
 /// Writes a score of a set that Redis would keep as a list.
-fn write_listed_score(list: &mut ReplyWriter<'_>, score: f64) {
+fn write_listed_score(list: &mut Reply, score: f64) {
     if score.fract() == 0.0 && score.abs() <= LISTED_INTEGER_MAX {
         list.bulk((score as i64).to_string().as_bytes());
     } else {
@@ -52,7 +48,7 @@ fn write_listed_score(list: &mut ReplyWriter<'_>, score: f64) {
 }
 
 /// Writes a score as a bulk string, in both versions of the protocol.
-fn write_score(list: &mut ReplyWriter<'_>, score: f64) {
+fn write_score(list: &mut Reply, score: f64) {
     let mut text = Vec::new();
     write_double(&mut text, score);
     list.bulk(&text);

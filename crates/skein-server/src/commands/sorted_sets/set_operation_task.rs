@@ -22,7 +22,7 @@ use super::distinct_sources::{DistinctSource, ScoreWeights};
 use super::remove::ScoredMembers;
 use crate::commands::CommandError;
 use crate::commands::task::{TaskProgress, TaskSlice};
-use crate::resp::ReplyWriter;
+use crate::resp::Reply;
 use packed_runs::PackedRuns;
 use reduction::Reduction;
 use skein_data::{EngineKeys, MembersView, SetReader};
@@ -58,7 +58,7 @@ struct InputSet {
 impl InputSet {
     /// Returns a source with its members, or `None` if it has no members.
     fn of(
-        engine_keys: &mut EngineKeys<'_>,
+        engine_keys: &mut EngineKeys,
         kinds: SetKinds,
         source: DistinctSource<'_>,
     ) -> Result<Option<Self>, CommandError> {
@@ -70,7 +70,7 @@ impl InputSet {
 
     /// Returns the sources that have members.
     fn all(
-        engine_keys: &mut EngineKeys<'_>,
+        engine_keys: &mut EngineKeys,
         kinds: SetKinds,
         sources: Vec<DistinctSource<'_>>,
     ) -> Result<Vec<Self>, CommandError> {
@@ -128,7 +128,7 @@ pub(crate) struct SetOperationTask {
 impl SetOperationTask {
     /// Takes the views. REQUIRES: no client writes meanwhile, and the inputs are sorted.
     pub(super) fn new(
-        engine_keys: &mut EngineKeys<'_>,
+        engine_keys: &mut EngineKeys,
         wanted: &SetOperationQuery<'_>,
         answer: SetOperationReply,
     ) -> Result<Self, CommandError> {
@@ -145,7 +145,7 @@ impl SetOperationTask {
     pub(in crate::commands) fn step(
         &mut self,
         slice: &TaskSlice<'_, '_>,
-        reply: &mut ReplyWriter<'_>,
+        reply: &mut Reply,
     ) -> Result<TaskProgress, CommandError> {
         let mut steps = 0;
         while steps < SLICE_LOOKUPS && !self.has_all() {

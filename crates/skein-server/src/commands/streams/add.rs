@@ -3,8 +3,8 @@
 use super::ids::{GivenId, parse_given, parse_id};
 use super::replies::write_id;
 use crate::commands::command_error::{NOT_AN_INTEGER, SYNTAX};
-use crate::commands::{CommandError, RequestRun, is};
-use crate::resp::{ReplyWriter, RequestArgs};
+use crate::commands::{CommandError, Replied, RequestRun, is};
+use crate::resp::{Args, Reply};
 use skein_data::{EngineWriter, FieldsBuilder, NewId, StreamId, StreamWriter, TrimRule, Trimming};
 use skein_syntax::number::parse_i64;
 
@@ -41,7 +41,7 @@ struct TrimQuery {
 impl TrimQuery {
     /// Reads an option at `at`. Returns the position behind it, or `None` if no option of trimming
     /// is there.
-    fn read(&mut self, args: &RequestArgs<'_>, at: usize) -> Result<Option<usize>, CommandError> {
+    fn read(&mut self, args: &Args, at: usize) -> Result<Option<usize>, CommandError> {
         let (word, more) = (args.get(at), args.len() - 1 - at);
         let by_length = is(word, "MAXLEN");
         if more > 0 && (by_length || is(word, "MINID")) {
@@ -55,12 +55,7 @@ impl TrimQuery {
         Ok(None)
     }
 
-    fn read_rule(
-        &mut self,
-        args: &RequestArgs<'_>,
-        mut at: usize,
-        by_length: bool,
-    ) -> Result<usize, CommandError> {
+    fn read_rule(&mut self, args: &Args, mut at: usize, by_length: bool) -> Result<usize, CommandError> {
         if self.rule.is_some() {
             return Err(TWO_RULES);
         }
@@ -103,7 +98,7 @@ struct AddQuery {
 }
 
 impl AddQuery {
-    fn parse(args: &RequestArgs<'_>) -> Result<Self, CommandError> {
+    fn parse(args: &Args) -> Result<Self, CommandError> {
         let (mut trim, mut makes, mut id, mut at) = (TrimQuery::default(), true, None, 2);
         while at < args.len() {
             let word = args.get(at);
@@ -140,7 +135,7 @@ impl AddQuery {
         }
     }
 
-    fn add_to(&self, stream: &mut StreamWriter<'_>, now: u64) -> Result<StreamId, CommandError> {
+    fn add_to(&self, stream: &mut StreamWriter, now: u64) -> Result<StreamId, CommandError> {
         if stream.head().last_id == StreamId::MAX {
             return Err(NO_MORE_IDS);
         }
@@ -153,9 +148,9 @@ impl AddQuery {
 }
 
 pub(super) fn xadd(
-    writer: &mut EngineWriter<'_, '_>,
-    run: &RequestRun<'_>,
-    reply: &mut ReplyWriter<'_>,
+    writer: &mut EngineWriter,
+    run: &RequestRun,
+    reply: &mut Reply,
 ) -> Result<usize, CommandError> {
     let now = writer.now();
     let mut queries = run.requests.iter().map(AddQuery::parse).collect::<Result<Vec<_>, _>>()?;
@@ -172,11 +167,7 @@ pub(super) fn xadd(
     Ok(queries.len())
 }
 
-pub(super) fn xtrim(
-    writer: &mut EngineWriter<'_, '_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
+pub(super) fn xtrim(writer: &mut EngineWriter, args: &Args, reply: &mut Reply) -> Replied {
     let (mut trim, mut at) = (TrimQuery::default(), 2);
     while at < args.len() {
         at = trim.read(args, at)?.ok_or(SYNTAX)?;

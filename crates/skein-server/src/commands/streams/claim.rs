@@ -6,9 +6,9 @@ use super::replies::{ID_BYTES, write_counted, write_entry, write_id};
 use crate::commands::command_error::SYNTAX;
 use crate::commands::reply_limit::ReplyLimit;
 use crate::commands::{
-    AfterCommand, CommandContext, CommandError, CommandResult, QUOTED_BYTES_MAX, is, quoted,
+    AfterCommand, CommandContext, CommandError, CommandResult, QUOTED_BYTES_MAX, Replied, is, quoted,
 };
-use crate::resp::{ReplyWriter, RequestArgs};
+use crate::resp::{Args, Reply};
 use skein_data::{Claim, Delivery, EngineWriter, StreamId, name_within};
 use skein_syntax::number::parse_i64;
 
@@ -25,7 +25,7 @@ fn parse_number(text: &[u8], what: &str, command: &str) -> Result<i64, CommandEr
     parse_i64(text).ok_or_else(|| CommandError::owned(format!("ERR Invalid {what} argument for {command}")))
 }
 
-fn absent(args: &RequestArgs<'_>) -> CommandError {
+fn absent(args: &Args) -> CommandError {
     no_group(&[b"No such key '", name_within(args.get(1)), b"' or consumer group '", args.get(2), b"'"])
 }
 
@@ -38,7 +38,7 @@ struct ClaimQuery {
 }
 
 impl ClaimQuery {
-    fn parse(args: &RequestArgs<'_>, now: u64) -> Result<Self, CommandError> {
+    fn parse(args: &Args, now: u64) -> Result<Self, CommandError> {
         let min_idle = parse_number(args.get(4), "min-idle-time", "XCLAIM")?;
         let ids: Vec<StreamId> = args.from(5).map_while(|text| parse_id(text).ok()).collect();
         let (mut delivered, mut deliveries) = (None, None);
@@ -82,15 +82,10 @@ fn unrecognized(word: &[u8]) -> CommandError {
 /// Runs a command that claims entries. Its reply may become too long, and is refused before
 /// anything is claimed.
 pub(super) fn run(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-    claim: fn(
-        &mut EngineWriter<'_, '_>,
-        &RequestArgs<'_>,
-        &ReplyLimit,
-        &mut ReplyWriter<'_>,
-    ) -> Result<(), CommandError>,
+    context: &mut CommandContext,
+    args: &Args,
+    reply: &mut Reply,
+    claim: fn(&mut EngineWriter, &Args, &ReplyLimit, &mut Reply) -> Result<(), CommandError>,
 ) -> CommandResult {
     let limit = ReplyLimit::new(context.shared, reply, "claim fewer entries at a time");
     context.write(|writer| claim(writer, args, &limit, reply))?;
@@ -98,11 +93,11 @@ pub(super) fn run(
 }
 
 pub(super) fn claim(
-    writer: &mut EngineWriter<'_, '_>,
-    args: &RequestArgs<'_>,
+    writer: &mut EngineWriter,
+    args: &Args,
     limit: &ReplyLimit,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
+    reply: &mut Reply,
+) -> Replied {
     let (now, start) = (writer.now(), reply.position());
     let claimed = writer.change_stream(args.get(1), false, |stream| {
         stream.group(args.get(2))?.ok_or_else(|| absent(args))?;
@@ -135,7 +130,7 @@ struct AutoClaimQuery {
 }
 
 impl AutoClaimQuery {
-    fn parse(args: &RequestArgs<'_>) -> Result<Self, CommandError> {
+    fn parse(args: &Args) -> Result<Self, CommandError> {
         let min_idle = parse_number(args.get(4), "min-idle-time", "XAUTOCLAIM")?;
         let min_idle = u64::try_from(min_idle).unwrap_or(0);
         let mut query = Self { min_idle, first: parse_start(args.get(5))?, most: COUNT, shows_ids: false };
@@ -154,11 +149,11 @@ impl AutoClaimQuery {
 }
 
 pub(super) fn auto_claim(
-    writer: &mut EngineWriter<'_, '_>,
-    args: &RequestArgs<'_>,
+    writer: &mut EngineWriter,
+    args: &Args,
     limit: &ReplyLimit,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
+    reply: &mut Reply,
+) -> Replied {
     let query = AutoClaimQuery::parse(args)?;
     let (now, start) = (writer.now(), reply.position());
     let asked = Delivery { group: args.get(2), consumer: args.get(3), most: query.most, now };
@@ -173,7 +168,7 @@ pub(super) fn auto_claim(
         // The closure may run again. The id of the next entry is written first, and is known last.
         reply.truncate(start);
         let (mut gone, mut entries) = (Vec::new(), Vec::new());
-        let mut out = ReplyWriter::new(&mut entries, reply.protocol());
+        let mut out = Reply::new(&mut entries, reply.protocol());
         let tried = query.most.saturating_mul(TRIED_FACTOR);
         let next = write_counted(&mut out, |out, count| {
             stream.claim_from(&asked, &claim, query.first, tried, |id, fields| {

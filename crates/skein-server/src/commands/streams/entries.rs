@@ -3,25 +3,21 @@
 use super::ids::{parse_id, parse_ids};
 use super::with_stream;
 use crate::commands::command_error::{NOT_AN_INTEGER, SYNTAX};
-use crate::commands::{CommandError, is};
-use crate::resp::{ReplyWriter, RequestArgs};
+use crate::commands::{CommandError, Replied, is};
+use crate::resp::{Args, Reply};
 use skein_data::{EngineWriter, RowView, ScanDirection, StreamId};
 use skein_syntax::number::parse_i64;
 
 const NO_SUCH_KEY: CommandError = CommandError::text("ERR no such key");
 
-pub(super) fn xlen(row: Option<RowView<'_>>, _: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
+pub(super) fn xlen(row: Option<RowView>, _: &Args, reply: &mut Reply) {
     with_stream(row, reply, |stream, reply| {
         reply.places(stream.map_or(0, |stream| stream.len()));
         Ok(())
     });
 }
 
-pub(super) fn xdel(
-    writer: &mut EngineWriter<'_, '_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
+pub(super) fn xdel(writer: &mut EngineWriter, args: &Args, reply: &mut Reply) -> Replied {
     let removed = writer.change_stream(args.get(1), false, |stream| {
         let mut removed = 0;
         // All are read first: a bad one leaves the others.
@@ -42,7 +38,7 @@ struct SetIdQuery {
 }
 
 impl SetIdQuery {
-    fn parse(args: &RequestArgs<'_>) -> Result<Self, CommandError> {
+    fn parse(args: &Args) -> Result<Self, CommandError> {
         let mut query = Self { last_id: parse_id(args.get(2))?, added: None, max_deleted: None };
         let mut rest = args.from(3);
         while let Some(word) = rest.next() {
@@ -68,11 +64,7 @@ impl SetIdQuery {
     }
 }
 
-pub(super) fn xsetid(
-    writer: &mut EngineWriter<'_, '_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
+pub(super) fn xsetid(writer: &mut EngineWriter, args: &Args, reply: &mut Reply) -> Replied {
     let query = SetIdQuery::parse(args)?;
     let set = writer.change_stream(args.get(1), false, |stream| {
         if stream.edge(ScanDirection::Backward)?.is_some_and(|last| query.last_id < last) {

@@ -4,8 +4,8 @@ use super::ids::{parse_id, parse_id_or_edge};
 use super::no_group;
 use crate::commands::command_error::NOT_AN_INTEGER;
 use crate::commands::subcommands::{help, subcommand, unknown_or_wrong};
-use crate::commands::{AfterCommand, CommandContext, CommandError, CommandResult, is};
-use crate::resp::{ReplyWriter, RequestArgs};
+use crate::commands::{AfterCommand, CommandContext, CommandError, CommandResult, Replied, is};
+use crate::resp::{Args, Reply};
 use skein_data::{
     ENTRIES_READ_UNKNOWN, EngineWriter, Group, GroupStart, StreamId, StreamWriter, name_within,
 };
@@ -40,7 +40,7 @@ struct StartQuery<'a> {
 }
 
 impl<'a> StartQuery<'a> {
-    fn parse(args: &RequestArgs<'a>, is_create: bool) -> Result<Self, CommandError> {
+    fn parse(args: &Args<'a>, is_create: bool) -> Result<Self, CommandError> {
         let mut query = Self { id: args.get(4), makes: false, entries_read: ENTRIES_READ_UNKNOWN };
         let mut at = 5;
         while at < args.len() {
@@ -63,7 +63,7 @@ impl<'a> StartQuery<'a> {
     /// Returns where the group begins to read.
     fn start(
         &self,
-        stream: &StreamWriter<'_>,
+        stream: &StreamWriter,
         parse: impl FnOnce(&[u8]) -> Result<StreamId, CommandError>,
     ) -> Result<GroupStart, CommandError> {
         let last_id = if self.id == b"$" { stream.head().last_id } else { parse(self.id)? };
@@ -71,11 +71,7 @@ impl<'a> StartQuery<'a> {
     }
 }
 
-pub(super) fn xgroup(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> CommandResult {
+pub(super) fn xgroup(context: &mut CommandContext, args: &Args, reply: &mut Reply) -> CommandResult {
     let subcommand = subcommand(args)?;
     if subcommand == "help" {
         help(HELP, reply);
@@ -91,11 +87,7 @@ pub(super) fn xgroup(
     Ok(AfterCommand::Done)
 }
 
-fn create(
-    writer: &mut EngineWriter<'_, '_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
+fn create(writer: &mut EngineWriter, args: &Args, reply: &mut Reply) -> Replied {
     let query = StartQuery::parse(args, true)?;
     let made = writer.change_stream(args.get(2), query.makes, |stream| {
         let start = query.start(stream, parse_id)?;
@@ -109,15 +101,11 @@ fn create(
 }
 
 /// Returns the error for a group that the stream lacks.
-fn absent(args: &RequestArgs<'_>) -> CommandError {
+fn absent(args: &Args) -> CommandError {
     no_group(&[b"No such consumer group '", args.get(3), b"' for key name '", name_within(args.get(2)), b"'"])
 }
 
-fn set_id(
-    writer: &mut EngineWriter<'_, '_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
+fn set_id(writer: &mut EngineWriter, args: &Args, reply: &mut Reply) -> Replied {
     let query = StartQuery::parse(args, false)?;
     let set = writer.change_stream(args.get(2), false, |stream| {
         stream.group(args.get(3))?.ok_or_else(|| absent(args))?;
@@ -129,11 +117,7 @@ fn set_id(
     Ok(())
 }
 
-fn destroy(
-    writer: &mut EngineWriter<'_, '_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
+fn destroy(writer: &mut EngineWriter, args: &Args, reply: &mut Reply) -> Replied {
     let removed = writer.change_stream(args.get(2), false, |stream| {
         Ok::<_, CommandError>(stream.destroy_group(args.get(3))?)
     })?;
@@ -143,9 +127,9 @@ fn destroy(
 
 /// Changes a group that must be there.
 fn change_group<R>(
-    writer: &mut EngineWriter<'_, '_>,
-    args: &RequestArgs<'_>,
-    mut change: impl FnMut(&mut StreamWriter<'_>, &mut Group) -> Result<R, skein_data::RowError>,
+    writer: &mut EngineWriter,
+    args: &Args,
+    mut change: impl FnMut(&mut StreamWriter, &mut Group) -> Result<R, skein_data::RowError>,
 ) -> Result<R, CommandError> {
     let changed = writer.change_stream(args.get(2), false, |stream| {
         let mut group = stream.group(args.get(3))?.ok_or_else(|| absent(args))?;
@@ -154,11 +138,7 @@ fn change_group<R>(
     changed.ok_or(NO_KEY)
 }
 
-fn create_consumer(
-    writer: &mut EngineWriter<'_, '_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
+fn create_consumer(writer: &mut EngineWriter, args: &Args, reply: &mut Reply) -> Replied {
     let now = writer.now();
     let made = change_group(writer, args, |stream, group| {
         stream.create_consumer(args.get(3), group, args.get(4), now)
@@ -167,11 +147,7 @@ fn create_consumer(
     Ok(())
 }
 
-fn delete_consumer(
-    writer: &mut EngineWriter<'_, '_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
+fn delete_consumer(writer: &mut EngineWriter, args: &Args, reply: &mut Reply) -> Replied {
     let pending =
         change_group(writer, args, |stream, group| stream.delete_consumer(args.get(3), group, args.get(4)))?;
     reply.places(pending);

@@ -7,8 +7,8 @@ use super::replies::{write_counted, write_entry, write_id};
 use super::{GROUP, answer_of};
 use crate::commands::command_error::NOT_AN_INTEGER;
 use crate::commands::subcommands::{help, subcommand, unknown_or_wrong};
-use crate::commands::{AfterCommand, CommandContext, CommandError, CommandResult, is};
-use crate::resp::{ReplyWriter, RequestArgs};
+use crate::commands::{AfterCommand, CommandContext, CommandError, CommandResult, Replied, is};
+use crate::resp::{Args, Reply};
 use skein_data::{Consumer, ENTRIES_READ_UNKNOWN, Group, ScanDirection, StreamId, StreamReader, name_within};
 use skein_syntax::number::parse_i64;
 
@@ -29,11 +29,7 @@ const HELP: &[&str] = &[
     "    Prints this help.",
 ];
 
-pub(super) fn xinfo(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> CommandResult {
+pub(super) fn xinfo(context: &mut CommandContext, args: &Args, reply: &mut Reply) -> CommandResult {
     let subcommand = subcommand(args)?;
     if subcommand == "help" {
         help(HELP, reply);
@@ -53,7 +49,7 @@ pub(super) fn xinfo(
     Ok(AfterCommand::Done)
 }
 
-fn write_groups(stream: &mut StreamReader<'_>, reply: &mut ReplyWriter<'_>) -> Result<(), CommandError> {
+fn write_groups(stream: &mut StreamReader, reply: &mut Reply) -> Replied {
     let groups = stream.groups()?;
     reply.array(groups.len());
     for (name, group) in &groups {
@@ -67,12 +63,8 @@ fn write_groups(stream: &mut StreamReader<'_>, reply: &mut ReplyWriter<'_>) -> R
 }
 
 /// Writes how far a group has read.
-fn write_progress(
-    stream: &mut StreamReader<'_>,
-    group: &Group,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
-    let number_or_null = |number: Option<i64>, reply: &mut ReplyWriter<'_>| match number {
+fn write_progress(stream: &mut StreamReader, group: &Group, reply: &mut Reply) -> Replied {
+    let number_or_null = |number: Option<i64>, reply: &mut Reply<'_>| match number {
         Some(number) => reply.int(number),
         None => reply.null(),
     };
@@ -86,12 +78,7 @@ fn write_progress(
     Ok(())
 }
 
-fn write_consumers(
-    stream: &mut StreamReader<'_>,
-    args: &RequestArgs<'_>,
-    now: u64,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
+fn write_consumers(stream: &mut StreamReader, args: &Args, now: u64, reply: &mut Reply) -> Replied {
     let (key, name) = (args.get(2), args.get(3));
     let absent =
         || super::no_group(&[b"No such consumer group '", name, b"' for key name '", name_within(key), b"'"]);
@@ -108,7 +95,7 @@ fn write_consumers(
 }
 
 /// Reads the options of XINFO STREAM: `None`, or the most entries of each list.
-fn parse_full(args: &RequestArgs<'_>) -> Result<Option<u64>, CommandError> {
+fn parse_full(args: &Args) -> Result<Option<u64>, CommandError> {
     match args.len() {
         3 => Ok(None),
         4 if is(args.get(3), "FULL") => Ok(Some(COUNT)),
@@ -121,11 +108,7 @@ fn parse_full(args: &RequestArgs<'_>) -> Result<Option<u64>, CommandError> {
     }
 }
 
-fn write_stream(
-    stream: &mut StreamReader<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
+fn write_stream(stream: &mut StreamReader, args: &Args, reply: &mut Reply) -> Replied {
     let full = parse_full(args)?;
     let head = stream.head();
     reply.map(if full.is_some() { 9 } else { 10 });
@@ -147,7 +130,7 @@ fn write_stream(
     }
 }
 
-fn write_edges(stream: &mut StreamReader<'_>, reply: &mut ReplyWriter<'_>) -> Result<(), CommandError> {
+fn write_edges(stream: &mut StreamReader, reply: &mut Reply) -> Replied {
     reply.named("groups").count(stream.groups()?.len());
     for (name, direction) in
         [("first-entry", ScanDirection::Forward), ("last-entry", ScanDirection::Backward)]
@@ -166,11 +149,7 @@ fn write_edges(stream: &mut StreamReader<'_>, reply: &mut ReplyWriter<'_>) -> Re
     Ok(())
 }
 
-fn write_contents(
-    stream: &mut StreamReader<'_>,
-    most: u64,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
+fn write_contents(stream: &mut StreamReader, most: u64, reply: &mut Reply) -> Replied {
     reply.bulk(b"entries");
     let count = most.min(stream.len());
     write_entries_of(stream, ALL, count, reply)?;
@@ -199,12 +178,7 @@ fn write_contents(
     Ok(())
 }
 
-fn write_group_pending(
-    stream: &mut StreamReader<'_>,
-    group: &Group,
-    most: u64,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
+fn write_group_pending(stream: &mut StreamReader, group: &Group, most: u64, reply: &mut Reply) -> Replied {
     write_counted(reply, |reply, count| {
         stream.pending_from(group, StreamId::MIN, |id, entry| {
             *count += 1;
@@ -220,12 +194,12 @@ fn write_group_pending(
 }
 
 fn write_consumer_pending(
-    stream: &mut StreamReader<'_>,
+    stream: &mut StreamReader,
     group: &Group,
     consumer: &Consumer,
     most: u64,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
+    reply: &mut Reply,
+) -> Replied {
     let most = usize::try_from(most.min(consumer.pending)).unwrap_or(usize::MAX);
     let ids = if most > 0 { stream.owned_from(group, consumer, StreamId::MIN, most)? } else { Vec::new() };
     write_counted(reply, |reply, count| {

@@ -36,14 +36,14 @@ pub(super) use read_query::check_in_script;
 pub(super) use read_task::ReadStreamsTask;
 
 use super::{CommandError, reply_or_error};
-use crate::resp::ReplyWriter;
+use crate::resp::Reply;
 use skein_data::{RowView, StreamReader};
 
 /// Replies from the stream, or from `None` for an absent key. Errors for other kinds.
 fn answer_of<R>(
-    row: Option<RowView<'_>>,
-    reply: &mut ReplyWriter<'_>,
-    answer: impl FnOnce(Option<&mut StreamReader<'_>>, &mut ReplyWriter<'_>) -> Result<R, CommandError>,
+    row: Option<RowView>,
+    reply: &mut Reply,
+    answer: impl FnOnce(Option<&mut StreamReader>, &mut Reply) -> Result<R, CommandError>,
 ) -> Result<R, CommandError> {
     let Some(row) = row else { return answer(None, reply) };
     row.stream(|stream| answer(Some(stream), reply))?.ok_or_else(CommandError::wrong_type)?
@@ -51,9 +51,9 @@ fn answer_of<R>(
 
 /// Does the same and writes the error.
 fn with_stream(
-    row: Option<RowView<'_>>,
-    reply: &mut ReplyWriter<'_>,
-    answer: impl FnOnce(Option<&mut StreamReader<'_>>, &mut ReplyWriter<'_>) -> Result<(), CommandError>,
+    row: Option<RowView>,
+    reply: &mut Reply,
+    answer: impl FnOnce(Option<&mut StreamReader>, &mut Reply) -> Result<(), CommandError>,
 ) {
     reply_or_error(reply, |reply| answer_of(row, reply, answer));
 }

@@ -7,19 +7,15 @@ use super::ranges::{IdRange, parse_count};
 use super::replies::{write_counted, write_id};
 use super::{answer_of, no_group};
 use crate::commands::command_error::{NOT_AN_INTEGER, SYNTAX};
-use crate::commands::{AfterCommand, CommandContext, CommandError, CommandResult, is};
-use crate::resp::{ReplyWriter, RequestArgs};
+use crate::commands::{AfterCommand, CommandContext, CommandError, CommandResult, Replied, is};
+use crate::resp::{Args, Reply};
 use skein_data::{EngineWriter, Group, PendingEntry, StreamId, StreamReader, name_within};
 use skein_syntax::number::parse_i64;
 
 /// The pending entries of a consumer that a search lists at a time.
 const LISTED: usize = 256;
 
-pub(super) fn xack(
-    writer: &mut EngineWriter<'_, '_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
+pub(super) fn xack(writer: &mut EngineWriter, args: &Args, reply: &mut Reply) -> Replied {
     let count = writer.change_stream(args.get(1), false, |stream| {
         if stream.group(args.get(2))?.is_none() {
             return Ok(0);
@@ -41,7 +37,7 @@ struct PendingQuery<'a> {
 
 impl<'a> PendingQuery<'a> {
     /// Reads a request; `None` if it asks for a summary.
-    fn parse(args: &RequestArgs<'a>) -> Result<Option<Self>, CommandError> {
+    fn parse(args: &Args<'a>) -> Result<Option<Self>, CommandError> {
         if args.len() == 3 {
             return Ok(None);
         }
@@ -68,11 +64,7 @@ impl<'a> PendingQuery<'a> {
     }
 }
 
-pub(super) fn xpending(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> CommandResult {
+pub(super) fn xpending(context: &mut CommandContext, args: &Args, reply: &mut Reply) -> CommandResult {
     let (query, now) = (PendingQuery::parse(args)?, context.session.now());
     context.look_up(args.get(1), |row| {
         answer_of(row?, reply, |stream, reply| {
@@ -98,11 +90,7 @@ pub(super) fn xpending(
 
 /// Writes the number of pending entries, the first and the last one, and the number of each
 /// consumer.
-fn write_summary(
-    stream: &mut StreamReader<'_>,
-    group: &Group,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
+fn write_summary(stream: &mut StreamReader, group: &Group, reply: &mut Reply) -> Replied {
     reply.array(4);
     reply.places(group.pending);
     let mut first = None;
@@ -131,12 +119,12 @@ fn write_summary(
 
 /// Writes the pending entries that a request asks for.
 fn write_pending(
-    stream: &mut StreamReader<'_>,
+    stream: &mut StreamReader,
     group: &Group,
     query: &PendingQuery<'_>,
     now: u64,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
+    reply: &mut Reply,
+) -> Replied {
     write_counted(reply, |reply, count| {
         let mut show = |id: StreamId, entry: &PendingEntry| {
             if id > query.range.1 || *count as u64 >= query.most {

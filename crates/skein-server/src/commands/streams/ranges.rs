@@ -8,8 +8,8 @@ use super::ids::{parse_end, parse_start};
 use super::replies::write_entry;
 use crate::commands::command_error::{NOT_AN_INTEGER, SYNTAX};
 use crate::commands::task::{AT_ONCE, AT_ONCE_BYTES, LongReply, SlicedView, ViewTask};
-use crate::commands::{CommandError, SlicedTask, is};
-use crate::resp::{ReplyWriter, RequestArgs};
+use crate::commands::{CommandError, Replied, SlicedTask, is};
+use crate::resp::{Args, Reply};
 use skein_data::{EntriesView, RowView, ScanDirection, StreamId, StreamReader};
 use skein_syntax::number::parse_i64;
 
@@ -26,7 +26,7 @@ struct RangeQuery {
 }
 
 impl RangeQuery {
-    fn parse(args: &RequestArgs<'_>, direction: ScanDirection) -> Result<Self, CommandError> {
+    fn parse(args: &Args, direction: ScanDirection) -> Result<Self, CommandError> {
         let (start, end) = match direction {
             ScanDirection::Forward => (args.get(2), args.get(3)),
             ScanDirection::Backward => (args.get(3), args.get(2)),
@@ -48,12 +48,12 @@ pub(super) fn parse_count(text: &[u8]) -> Result<u64, CommandError> {
 
 /// Replies with a range.
 pub(super) fn answer(
-    row: Option<RowView<'_>>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
+    row: Option<RowView>,
+    args: &Args,
+    reply: &mut Reply,
     direction: ScanDirection,
     long: &mut LongReply,
-) -> Result<(), CommandError> {
+) -> Replied {
     let query = RangeQuery::parse(args, direction)?;
     answer_of(row, reply, |stream, reply| {
         let Some(stream) = stream else {
@@ -78,11 +78,11 @@ pub(super) fn answer(
 /// Writes up to `most` entries of a range, if they are few. Otherwise writes nothing and returns
 /// false.
 pub(super) fn write_short(
-    stream: &mut StreamReader<'_>,
+    stream: &mut StreamReader,
     range: IdRange,
     direction: ScanDirection,
     most: u64,
-    reply: &mut ReplyWriter<'_>,
+    reply: &mut Reply,
 ) -> Result<bool, CommandError> {
     let start = reply.position();
     let mut left = stream.count(range, most.min(AT_ONCE as u64 + 1))?;
@@ -109,11 +109,11 @@ pub(super) fn write_short(
 
 /// Writes the first `count` entries of a range. REQUIRES: it has so many.
 pub(super) fn write_entries_of(
-    stream: &mut StreamReader<'_>,
+    stream: &mut StreamReader,
     range: IdRange,
     count: u64,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
+    reply: &mut Reply,
+) -> Replied {
     let mut left = count;
     reply.array(usize::try_from(count).unwrap_or(usize::MAX));
     if left == 0 {
@@ -128,10 +128,7 @@ pub(super) fn write_entries_of(
 }
 
 /// Writes all entries of a stream that has few.
-pub(in crate::commands) fn write_entries(
-    stream: &mut StreamReader<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
+pub(in crate::commands) fn write_entries(stream: &mut StreamReader, reply: &mut Reply) -> Replied {
     write_entries_of(stream, ALL, stream.len(), reply)
 }
 
@@ -142,7 +139,7 @@ pub(crate) struct EntriesReply {
 
 impl EntriesReply {
     /// Returns a task that writes all entries, or `None` if there are few.
-    pub(in crate::commands) fn all(stream: &mut StreamReader<'_>) -> Option<ViewTask<Self>> {
+    pub(in crate::commands) fn all(stream: &mut StreamReader) -> Option<ViewTask<Self>> {
         if stream.len() <= AT_ONCE as u64 {
             return None;
         }
@@ -163,15 +160,15 @@ impl SlicedView for EntriesReply {
         self.view.left()
     }
 
-    fn head(&self, count: usize, reply: &mut ReplyWriter<'_>) {
+    fn head(&self, count: usize, reply: &mut Reply) {
         reply.array(count);
     }
 
     fn some(
         &mut self,
         most: usize,
-        full: impl Fn(&ReplyWriter<'_>) -> ControlFlow<()>,
-        reply: &mut ReplyWriter<'_>,
+        full: impl Fn(&Reply) -> ControlFlow<()>,
+        reply: &mut Reply,
     ) -> Result<bool, CommandError> {
         Ok(self.view.step(most, |id, fields| {
             write_entry(id, fields, reply);

@@ -7,8 +7,8 @@ use super::read_query::ReadQuery;
 use super::read_task::{ReadStreamsTask, StreamPart, write_head};
 use crate::commands::blocking::{BlockingCommand, BlockingQuery, copy_request};
 use crate::commands::task::AT_ONCE;
-use crate::commands::{AfterCommand, CommandContext, CommandError, SlicedTask};
-use crate::resp::{ArgList, ReplyWriter, RequestArgs};
+use crate::commands::{AfterCommand, CommandContext, CommandError, CommandResult, SlicedTask};
+use crate::resp::{ArgList, Args, Reply};
 use skein_data::{EngineKeys, EntriesView, RowView, ScanDirection, StreamId, StreamReader, Ticket};
 
 const ONLY_NEW: CommandError = CommandError::text(
@@ -27,7 +27,7 @@ pub(in crate::commands) const XREAD: BlockingCommand = BlockingCommand {
 };
 
 /// Returns the id behind which a request reads a stream. `None` behind the greatest one.
-fn first_id(text: &[u8], stream: Option<&StreamReader<'_>>) -> Result<Option<StreamId>, CommandError> {
+fn first_id(text: &[u8], stream: Option<&StreamReader>) -> Result<Option<StreamId>, CommandError> {
     let after = match text {
         b"$" => stream.map_or(StreamId::MIN, |stream| stream.head().last_id),
         b">" => return Err(ONLY_NEW),
@@ -39,10 +39,10 @@ fn first_id(text: &[u8], stream: Option<&StreamReader<'_>>) -> Result<Option<Str
 /// Reads all streams of a request.
 fn read_all(
     _: &BlockingCommand,
-    context: &mut CommandContext<'_>,
+    context: &mut CommandContext,
     _: &BlockingQuery,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
+    args: &Args,
+    reply: &mut Reply,
 ) -> Result<Option<AfterCommand>, CommandError> {
     let query = ReadQuery::parse(args)?;
     let (mut found, most) = (Vec::new(), query.most.unwrap_or(u64::MAX));
@@ -67,11 +67,11 @@ fn read_all(
 /// Writes the streams of a reply, at once if they are short: for each its argument, the first id
 /// and the number of entries.
 fn write_or_slice(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
+    context: &mut CommandContext,
+    args: &Args,
     found: &[(usize, StreamId, u64)],
-    reply: &mut ReplyWriter<'_>,
-) -> Result<AfterCommand, CommandError> {
+    reply: &mut Reply,
+) -> CommandResult {
     let start = reply.position();
     let mut fits = found.iter().map(|(_, _, count)| count).sum::<u64>() <= AT_ONCE as u64;
     if fits {
@@ -101,10 +101,10 @@ fn write_or_slice(
 
 /// Reads a stream again that was there a moment ago.
 fn read_row<R>(
-    context: &mut CommandContext<'_>,
+    context: &mut CommandContext,
     key: &[u8],
-    reply: &mut ReplyWriter<'_>,
-    read: impl FnOnce(&mut StreamReader<'_>, &mut ReplyWriter<'_>) -> Result<R, CommandError>,
+    reply: &mut Reply,
+    read: impl FnOnce(&mut StreamReader, &mut Reply) -> Result<R, CommandError>,
 ) -> Result<Option<R>, CommandError> {
     context.session.get_with(key, |row| {
         answer_of(row?, reply, |stream, reply| stream.map(|stream| read(stream, reply)).transpose())
@@ -112,7 +112,7 @@ fn read_row<R>(
 }
 
 /// Returns the request of a client that begins to wait: with the last id of a stream for `$`.
-fn with_last_ids(context: &mut CommandContext<'_>, args: &RequestArgs<'_>) -> Result<ArgList, CommandError> {
+fn with_last_ids(context: &mut CommandContext, args: &Args) -> Result<ArgList, CommandError> {
     let query = ReadQuery::parse(args)?;
     let mut ids = Vec::new();
     for key in query.keys.clone() {
@@ -132,25 +132,20 @@ fn with_last_ids(context: &mut CommandContext<'_>, args: &RequestArgs<'_>) -> Re
 }
 
 /// Returns the id behind which a waiting client reads a key.
-fn waited_id(args: &RequestArgs<'_>, key: &[u8]) -> Option<(StreamId, u64)> {
+fn waited_id(args: &Args, key: &[u8]) -> Option<(StreamId, u64)> {
     let query = ReadQuery::parse(args).ok()?;
     let at = query.keys.clone().find(|&at| args.get(at) == key)?;
     Some((parse_id(args.get(query.id_of(at))).ok()?, query.most_after_wait()))
 }
 
-fn can_serve(row: Option<RowView<'_>>, args: &RequestArgs<'_>, key: &[u8]) -> bool {
+fn can_serve(row: Option<RowView>, args: &Args, key: &[u8]) -> bool {
     let (Some(row), Some((id, _))) = (row, waited_id(args, key)) else { return false };
     let last = row.stream(|stream| stream.last_behind(id).ok().flatten());
     matches!(last, Ok(Some(Some(_))))
 }
 
 /// Serves a client that has waited for one of its streams.
-fn serve(
-    session: &mut EngineKeys<'_>,
-    args: &RequestArgs<'_>,
-    key: &[u8],
-    reply: &mut ReplyWriter<'_>,
-) -> Result<bool, CommandError> {
+fn serve(session: &mut EngineKeys, args: &Args, key: &[u8], reply: &mut Reply) -> Result<bool, CommandError> {
     let Some((id, most)) = waited_id(args, key) else { return Ok(false) };
     session.get_with(key, |row| {
         answer_of(row?, reply, |stream, reply| {

@@ -11,7 +11,7 @@ use crate::commands::blocking::{BlockingCommand, BlockingQuery, Served, copy_req
 use crate::commands::command_error::WRONG_TYPE;
 use crate::commands::reply_limit::{ReplyLimit, check_reply_bytes};
 use crate::commands::{AfterCommand, CommandContext, CommandError};
-use crate::resp::{Protocol, ReplyWriter, RequestArgs};
+use crate::resp::{Args, Protocol, Reply};
 use skein_data::{
     Delivery, EngineKeys, EngineWriter, EntryFields, RowView, ScanDirection, StreamId, StreamReader,
     name_within,
@@ -48,7 +48,7 @@ enum GroupRead {
 
 /// Decides which entries of a stream to read. Returns `None` if there is nothing to read.
 fn decide(
-    stream: Option<&mut StreamReader<'_>>,
+    stream: Option<&mut StreamReader>,
     key: &[u8],
     id: &[u8],
     read_for: ReadFor<'_>,
@@ -82,10 +82,10 @@ impl GroupRead {
 /// Reads all streams of a request.
 fn read_all(
     _: &BlockingCommand,
-    context: &mut CommandContext<'_>,
+    context: &mut CommandContext,
     _: &BlockingQuery,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
+    args: &Args,
+    reply: &mut Reply,
 ) -> Result<Option<AfterCommand>, CommandError> {
     let (query, read_for) = ReadQuery::parse_of_group(args)?;
     let (most, limit) = (query.most, context.shared.settings.reply_bytes_max.get());
@@ -138,11 +138,11 @@ fn read_all(
 
 /// Reads the only stream of a request: its group is looked up once.
 fn read_single(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
+    context: &mut CommandContext,
+    args: &Args,
     query: &ReadQuery<'_>,
     read_for: ReadFor<'_>,
-    reply: &mut ReplyWriter<'_>,
+    reply: &mut Reply,
 ) -> Result<Option<AfterCommand>, CommandError> {
     let (key, read) = (args.get(query.keys.start), GroupRead::parse(args.get(query.id_of(query.keys.start))));
     let limit = ReplyLimit::new(context.shared, reply, WAY_OUT);
@@ -165,7 +165,7 @@ fn read_single(
 /// Returns about how many bytes the part of a stream takes in the reply. Stops counting beyond
 /// `limit`. So a reply that is too long is refused before the first of several streams is read.
 fn reply_bytes(
-    stream: &mut StreamReader<'_>,
+    stream: &mut StreamReader,
     key: &[u8],
     read: GroupRead,
     query: &ReadQuery<'_>,
@@ -176,7 +176,7 @@ fn reply_bytes(
     let mut entry = Vec::new();
     let mut add = |id, fields: Option<EntryFields<'_>>| {
         entry.clear();
-        let mut out = ReplyWriter::new(&mut entry, Protocol::default());
+        let mut out = Reply::new(&mut entry, Protocol::default());
         match fields {
             Some(fields) => write_entry(id, fields, &mut out),
             None => write_gone(id, &mut out),
@@ -227,14 +227,14 @@ fn most_of(count: Option<u64>) -> usize {
 /// something to read; `None` without the stream or the group. Changes nothing if the reply becomes
 /// too long.
 fn read_one(
-    writer: &mut EngineWriter<'_, '_>,
+    writer: &mut EngineWriter,
     part: &GroupPart<'_>,
-    reply: &mut ReplyWriter<'_>,
+    reply: &mut Reply,
 ) -> Result<Option<bool>, CommandError> {
     let &GroupPart { key, read, read_for, most, limit } = part;
     let ReadFor { group, consumer, is_acknowledged } = read_for;
     let asked = Delivery { group, consumer, most: most_of(most), now: writer.now() };
-    let check = |reply: &ReplyWriter<'_>| limit.map_or(Ok(()), |limit| limit.check(reply));
+    let check = |reply: &Reply<'_>| limit.map_or(Ok(()), |limit| limit.check(reply));
     let start = reply.position();
     let done = writer.change_stream(key, false, |stream| {
         // The closure may run again.
@@ -271,7 +271,7 @@ fn read_one(
 
 /// Returns whether a key can serve a waiting client. So does a key without the stream or the group:
 /// then the client waits in vain.
-fn can_serve(row: Option<RowView<'_>>, args: &RequestArgs<'_>, _: &[u8]) -> bool {
+fn can_serve(row: Option<RowView>, args: &Args, _: &[u8]) -> bool {
     let (Some(row), Ok((_, read_for))) = (row, ReadQuery::parse_of_group(args)) else { return true };
     let can = row.stream(|stream| match stream.group(read_for.group)? {
         None => Ok(true),
@@ -282,12 +282,7 @@ fn can_serve(row: Option<RowView<'_>>, args: &RequestArgs<'_>, _: &[u8]) -> bool
 }
 
 /// Serves a client that has waited for new entries of one of its streams.
-fn serve_waiting(
-    session: &mut EngineKeys<'_>,
-    args: &RequestArgs<'_>,
-    key: &[u8],
-    reply: &mut ReplyWriter<'_>,
-) -> Served {
+fn serve_waiting(session: &mut EngineKeys, args: &Args, key: &[u8], reply: &mut Reply) -> Served {
     serve(session, |writer| {
         let (query, read_for) = ReadQuery::parse_of_group(args)?;
         let start = reply.position();

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use super::ranges::EntriesReply;
 use crate::commands::CommandError;
 use crate::commands::task::{SLICE_KEYS, TaskProgress, TaskSlice, ViewTask, full_from};
-use crate::resp::{Protocol, ReplyWriter};
+use crate::resp::{Protocol, Reply};
 use skein_data::name_within;
 
 /// A stream of a reply: its key and its entries.
@@ -15,7 +15,7 @@ pub(super) struct StreamPart {
 }
 
 /// Writes the head of a reply with so many streams.
-pub(super) fn write_head(streams: usize, reply: &mut ReplyWriter<'_>) {
+pub(super) fn write_head(streams: usize, reply: &mut Reply) {
     match reply.protocol() {
         Protocol::Resp2 => reply.array(streams),
         Protocol::Resp3 => reply.map(streams),
@@ -32,7 +32,7 @@ impl StreamPart {
     }
 
     /// Writes the head of a stream's reply, which stands before its entries.
-    pub(super) fn write_key(key: &[u8], reply: &mut ReplyWriter<'_>) {
+    pub(super) fn write_key(key: &[u8], reply: &mut Reply) {
         if reply.protocol() == Protocol::Resp2 {
             reply.array(2);
         }
@@ -65,7 +65,7 @@ impl ReadStreamsTask {
     pub(in crate::commands) fn step(
         &mut self,
         slice: &TaskSlice<'_, '_>,
-        reply: &mut ReplyWriter<'_>,
+        reply: &mut Reply,
     ) -> Result<TaskProgress, CommandError> {
         if std::mem::take(&mut self.begins) {
             write_head(self.parts.len(), reply);

@@ -14,8 +14,8 @@ use skein_syntax::number::parse_i64;
 use super::bits::parse_bit;
 use super::{TOO_LONG, changed, value_of};
 use crate::commands::command_error::{NOT_AN_INTEGER, SYNTAX};
-use crate::commands::{CommandError, is};
-use crate::resp::{ReplyWriter, RequestArgs};
+use crate::commands::{CommandError, Replied, is};
+use crate::resp::{Args, Reply};
 use skein_data::{EngineWriter, RowChange, RowView, RowWriter as _, VALUE_BYTES_MAX};
 
 const BAD_TYPE: CommandError = CommandError::text(
@@ -190,7 +190,7 @@ struct FieldOperations {
 }
 
 impl FieldOperations {
-    fn parse(args: &RequestArgs<'_>) -> Result<Self, CommandError> {
+    fn parse(args: &Args) -> Result<Self, CommandError> {
         let mut parsed = Self { operations: Vec::new(), written: 0 };
         let mut rule = OverflowRule::Wrap;
         let mut rest = args.from(2);
@@ -222,7 +222,7 @@ impl FieldOperations {
 
     /// Runs all operations and replies. Returns whether one of them changed a bit. REQUIRES: the
     /// bytes that they write are present.
-    fn run(&self, bytes: &mut [u8], reply: &mut ReplyWriter<'_>) -> bool {
+    fn run(&self, bytes: &mut [u8], reply: &mut Reply) -> bool {
         reply.array(self.operations.len());
         self.operations.iter().fold(false, |changes, operation| {
             let (number, changed) = operation.run(bytes);
@@ -235,7 +235,7 @@ impl FieldOperations {
     }
 
     /// Replies with the values that the operations read. REQUIRES: no operation writes.
-    fn read(&self, bytes: &[u8], reply: &mut ReplyWriter<'_>) {
+    fn read(&self, bytes: &[u8], reply: &mut Reply) {
         reply.array(self.operations.len());
         for operation in &self.operations {
             reply.int(operation.field.read(bytes, operation.offset));
@@ -243,11 +243,7 @@ impl FieldOperations {
     }
 }
 
-pub(super) fn bit_field(
-    writer: &mut EngineWriter<'_, '_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
+pub(super) fn bit_field(writer: &mut EngineWriter, args: &Args, reply: &mut Reply) -> Replied {
     let asked = FieldOperations::parse(args)?;
     let start = reply.position();
     writer.update(args.get(1), |row, rows| {
@@ -269,7 +265,7 @@ pub(super) fn bit_field(
     Ok(())
 }
 
-pub(super) fn bit_field_ro(row: Option<RowView<'_>>, args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
+pub(super) fn bit_field_ro(row: Option<RowView>, args: &Args, reply: &mut Reply) {
     let read = || {
         let asked = FieldOperations::parse(args)?;
         if asked.written > 0 {
@@ -284,12 +280,12 @@ pub(super) fn bit_field_ro(row: Option<RowView<'_>>, args: &RequestArgs<'_>, rep
 }
 
 /// Returns the use of the key of BITFIELD, which only reads if all operations are GET.
-pub(super) fn bit_field_key_flags(args: &RequestArgs<'_>) -> &'static str {
+pub(super) fn bit_field_key_flags(args: &Args<'_>) -> &'static str {
     if only_gets(args) { "RO access" } else { "RW access update" }
 }
 
 /// Returns whether a request of BITFIELD has no operation that writes.
-fn only_gets(args: &RequestArgs<'_>) -> bool {
+fn only_gets(args: &Args) -> bool {
     let mut rest = args.from(2);
     while let Some(word) = rest.next() {
         let skipped = match word {

@@ -10,7 +10,7 @@
 use super::value_of;
 use crate::commands::command_error::SYNTAX;
 use crate::commands::{AfterCommand, CommandContext, CommandError, CommandResult, is};
-use crate::resp::{ReplyWriter, RequestArgs};
+use crate::resp::{Args, Reply};
 use skein_data::RowView;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -53,7 +53,7 @@ impl BitOperation {
 
 /// Returns the combination of all sources.
 fn combined(
-    context: &mut CommandContext<'_>,
+    context: &mut CommandContext,
     operation: BitOperation,
     sources: impl Iterator<Item = impl AsRef<[u8]>>,
 ) -> Result<Vec<u8>, CommandError> {
@@ -77,11 +77,7 @@ fn combined(
     Ok(result)
 }
 
-pub(super) fn bit_op(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> CommandResult {
+pub(super) fn bit_op(context: &mut CommandContext, args: &Args, reply: &mut Reply) -> CommandResult {
     let operation = BitOperation::parse(args.get(1)).ok_or(SYNTAX)?;
     if operation == BitOperation::Not && args.len() != 4 {
         return Err(CommandError::text("ERR BITOP NOT must be called with a single source key."));

@@ -7,8 +7,8 @@ use super::ranges::{clamp, is_crossed, parse_pair};
 use super::{changed, value_of};
 use crate::commands::command_error::{NOT_AN_INTEGER, SYNTAX};
 use crate::commands::task::LongReply;
-use crate::commands::{CommandError, is, reply_or_error};
-use crate::resp::{ReplyWriter, RequestArgs};
+use crate::commands::{CommandError, Replied, is, reply_or_error};
+use crate::resp::{Args, Reply};
 use skein_data::{EngineWriter, RowChange, RowView, RowWriter as _};
 
 /// Maximum number of bytes in which a bit can be addressed.
@@ -37,7 +37,7 @@ pub(super) fn parse_bit(text: &[u8], width: i64) -> Result<usize, CommandError> 
     }
 }
 
-pub(super) fn get_bit(row: Option<RowView<'_>>, args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
+pub(super) fn get_bit(row: Option<RowView>, args: &Args, reply: &mut Reply) {
     reply_or_error(reply, |reply| {
         let (byte, mask) = parse_offset(args.get(2))?;
         let value = value_of(row.map(RowView::row))?.unwrap_or_default();
@@ -46,11 +46,7 @@ pub(super) fn get_bit(row: Option<RowView<'_>>, args: &RequestArgs<'_>, reply: &
     });
 }
 
-pub(super) fn set_bit(
-    writer: &mut EngineWriter<'_, '_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
+pub(super) fn set_bit(writer: &mut EngineWriter, args: &Args, reply: &mut Reply) -> Replied {
     let (byte, mask) = parse_offset(args.get(2))?;
     let bit = match parse_i64(args.get(3)) {
         Some(bit @ (0 | 1)) => bit == 1,
@@ -148,12 +144,12 @@ const IN_BATCH_MAX: usize = 1 << 20;
 /// Replies with the number that `read` returns. In a batch, puts off the reply for a long value. The
 /// row is visible only during one lookup, so there are no slices.
 pub(super) fn answer_unless_long(
-    row: Option<RowView<'_>>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
+    row: Option<RowView>,
+    args: &Args,
+    reply: &mut Reply,
     long: &mut LongReply,
-    read: fn(Option<RowView<'_>>, &RequestArgs<'_>) -> Result<i64, CommandError>,
-) -> Result<(), CommandError> {
+    read: fn(Option<RowView>, &Args) -> Result<i64, CommandError>,
+) -> Replied {
     let is_long = row.and_then(|row| row.value()).is_some_and(|value| value.len() > IN_BATCH_MAX);
     if is_long && matches!(long, LongReply::PutOff) {
         reply.put_off();
@@ -164,7 +160,7 @@ pub(super) fn answer_unless_long(
 }
 
 /// Returns the reply to BITCOUNT. As in Redis, the arguments are checked only if the key exists.
-pub(super) fn count(row: Option<RowView<'_>>, args: &RequestArgs<'_>) -> Result<i64, CommandError> {
+pub(super) fn count(row: Option<RowView>, args: &Args) -> Result<i64, CommandError> {
     let Some(value) = value_of(row.map(RowView::row))? else { return Ok(0) };
     let (start, end) = match args.len() {
         2 => (0, -1),
@@ -179,7 +175,7 @@ pub(super) fn count(row: Option<RowView<'_>>, args: &RequestArgs<'_>) -> Result<
 }
 
 /// Returns the reply to BITPOS.
-pub(super) fn position(row: Option<RowView<'_>>, args: &RequestArgs<'_>) -> Result<i64, CommandError> {
+pub(super) fn position(row: Option<RowView>, args: &Args) -> Result<i64, CommandError> {
     let bit = match parse_i64(args.get(2)).ok_or(NOT_AN_INTEGER)? {
         bit @ (0 | 1) => bit == 1,
         _ => return Err(CommandError::text("ERR The bit argument must be 1 or 0.")),

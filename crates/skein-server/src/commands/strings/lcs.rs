@@ -14,8 +14,8 @@ use skein_syntax::number::parse_i64;
 
 use crate::commands::command_error::{NOT_AN_INTEGER, SYNTAX};
 use crate::commands::task::{SlicedTask, TaskProgress};
-use crate::commands::{AfterCommand, CommandContext, CommandError, is};
-use crate::resp::{ReplyWriter, RequestArgs};
+use crate::commands::{AfterCommand, CommandContext, CommandError, CommandResult, is};
+use crate::resp::{Args, Reply};
 
 /// Maximum number of cells: Redis's limit, which has four bytes for each cell.
 const CELLS_MAX: usize = (512 << 20) / 4;
@@ -33,7 +33,7 @@ struct LcsOptions {
 }
 
 impl LcsOptions {
-    fn parse(args: &RequestArgs<'_>) -> Result<Self, CommandError> {
+    fn parse(args: &Args) -> Result<Self, CommandError> {
         let mut options = Self::default();
         let mut rest = args.from(3);
         while let Some(word) = rest.next() {
@@ -58,11 +58,7 @@ impl LcsOptions {
     }
 }
 
-pub(in crate::commands) fn lcs(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    _: &mut ReplyWriter<'_>,
-) -> Result<AfterCommand, CommandError> {
+pub(in crate::commands) fn lcs(context: &mut CommandContext, args: &Args, _: &mut Reply) -> CommandResult {
     let limit = context.shared.settings.reply_bytes_max.get();
     let (mut values, mut strings) = ([Vec::new(), Vec::new()], true);
     let lookups = &mut context.client.lookups;
@@ -117,7 +113,7 @@ impl LcsTask {
         self.a.capacity() + self.b.capacity() + size_of_val(&self.row[..]) + size_of_val(&self.up[..])
     }
 
-    pub(in crate::commands) fn step(&mut self, reply: &mut ReplyWriter<'_>) -> TaskProgress {
+    pub(in crate::commands) fn step(&mut self, reply: &mut Reply) -> TaskProgress {
         let most = SLICE_CELLS / self.row.len() + 1;
         let end = (self.rows + most).min(self.a.len());
         for i in self.rows..end {
@@ -175,7 +171,7 @@ impl LcsTask {
         found
     }
 
-    fn write(&self, reply: &mut ReplyWriter<'_>) {
+    fn write(&self, reply: &mut Reply) {
         let length = self.row[self.b.len()] as usize;
         if self.options.length {
             return reply.count(length);

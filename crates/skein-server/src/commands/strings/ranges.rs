@@ -3,13 +3,13 @@
 use skein_syntax::number::parse_i64;
 
 use super::{TOO_LONG, changed, value_of};
-use crate::commands::CommandError;
 use crate::commands::command_error::NOT_AN_INTEGER;
-use crate::resp::{ReplyWriter, RequestArgs};
+use crate::commands::{CommandError, Replied};
+use crate::resp::{Args, Reply};
 use skein_data::{EngineWriter, RowChange, RowView, RowWriter as _, VALUE_BYTES_MAX};
 
 /// Parses two consecutive integers.
-pub(super) fn parse_pair(args: &RequestArgs<'_>, first: usize) -> Result<(i64, i64), CommandError> {
+pub(super) fn parse_pair(args: &Args, first: usize) -> Result<(i64, i64), CommandError> {
     let parse = |at| parse_i64(args.get(at)).ok_or(NOT_AN_INTEGER);
     Ok((parse(first)?, parse(first + 1)?))
 }
@@ -29,7 +29,7 @@ pub(super) fn is_crossed(start: i64, end: i64) -> bool {
     start < 0 && end < 0 && start > end
 }
 
-pub(super) fn get_range(row: Option<RowView<'_>>, args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
+pub(super) fn get_range(row: Option<RowView>, args: &Args, reply: &mut Reply) {
     let read = || {
         let (start, end) = parse_pair(args, 2)?;
         let value = value_of(row.map(RowView::row))?.unwrap_or_default();
@@ -42,11 +42,7 @@ pub(super) fn get_range(row: Option<RowView<'_>>, args: &RequestArgs<'_>, reply:
     }
 }
 
-pub(super) fn set_range(
-    writer: &mut EngineWriter<'_, '_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
+pub(super) fn set_range(writer: &mut EngineWriter, args: &Args, reply: &mut Reply) -> Replied {
     let offset = parse_i64(args.get(2)).ok_or(NOT_AN_INTEGER)?;
     let offset = usize::try_from(offset).map_err(|_| CommandError::text("ERR offset is out of range"))?;
     let part = args.get(3);

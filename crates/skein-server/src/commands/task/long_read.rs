@@ -8,7 +8,7 @@
 
 use super::SlicedTask;
 use crate::commands::{AfterCommand, CommandContext, CommandError, CommandResult, reply_or_error};
-use crate::resp::{ReplyWriter, RequestArgs};
+use crate::resp::{Args, Reply};
 use skein_data::RowView;
 
 /// The fate of a long reply.
@@ -23,7 +23,7 @@ impl LongReply {
     /// Begins a long reply. `task` takes a view of the key; `None` if nothing is left to write.
     pub(in crate::commands) fn begin(
         &mut self,
-        reply: &mut ReplyWriter<'_>,
+        reply: &mut Reply,
         task: impl FnOnce() -> Option<SlicedTask>,
     ) {
         match self {
@@ -48,30 +48,20 @@ pub(in crate::commands) use read_or_slices;
 
 /// Replies to a read in a batch, or puts the reply off.
 pub(in crate::commands) fn read_in_batch(
-    answer: impl FnOnce(
-        Option<RowView<'_>>,
-        &RequestArgs<'_>,
-        &mut ReplyWriter<'_>,
-        &mut LongReply,
-    ) -> Result<(), CommandError>,
-    row: Option<RowView<'_>>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
+    answer: impl FnOnce(Option<RowView>, &Args, &mut Reply, &mut LongReply) -> Result<(), CommandError>,
+    row: Option<RowView>,
+    args: &Args,
+    reply: &mut Reply,
 ) {
     reply_or_error(reply, |reply| answer(row, args, reply, &mut LongReply::PutOff));
 }
 
 /// Replies with contents of any length, as of one moment.
 pub(in crate::commands) fn read_in_slices(
-    answer: impl FnOnce(
-        Option<RowView<'_>>,
-        &RequestArgs<'_>,
-        &mut ReplyWriter<'_>,
-        &mut LongReply,
-    ) -> Result<(), CommandError>,
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
+    answer: impl FnOnce(Option<RowView>, &Args, &mut Reply, &mut LongReply) -> Result<(), CommandError>,
+    context: &mut CommandContext,
+    args: &Args,
+    reply: &mut Reply,
 ) -> CommandResult {
     let mut long = LongReply::Slices(None);
     context.look_up(args.get(1), |row| answer(row?, args, reply, &mut long))?;

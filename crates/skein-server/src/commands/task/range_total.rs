@@ -5,7 +5,7 @@ use std::ops::{Bound, ControlFlow};
 
 use super::{SLICE_KEYS, TaskProgress, TaskSlice};
 use crate::commands::CommandError;
-use crate::resp::ReplyWriter;
+use crate::resp::Reply;
 use skein_data::{RangeRemovalStep, ScanDirection, StoredKeyspace};
 use skein_syntax::KeyRange;
 
@@ -32,7 +32,7 @@ impl CountTask {
     pub(super) fn step(
         &mut self,
         slice: &mut TaskSlice<'_, '_>,
-        reply: &mut ReplyWriter<'_>,
+        reply: &mut Reply,
     ) -> Result<TaskProgress, CommandError> {
         let (count, last) =
             slice.session.count_first(self.keyspace, self.range.bounds(), SLICE_KEYS_COUNTED)?;
@@ -77,7 +77,7 @@ impl RemoveRangeTask {
     pub(super) fn step(
         &mut self,
         slice: &mut TaskSlice<'_, '_>,
-        reply: &mut ReplyWriter<'_>,
+        reply: &mut Reply,
     ) -> Result<TaskProgress, CommandError> {
         let removed = if self.counts && slice.changes.is_on() {
             self.remove_observed(slice)

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use super::{SLICE_BYTES, SLICE_KEYS, TaskProgress, TaskSlice};
 use crate::commands::CommandError;
-use crate::resp::ReplyWriter;
+use crate::resp::Reply;
 
 /// A view that is written in slices: for HGETALL, ZRANGE and their relatives.
 pub(crate) trait SlicedView {
@@ -15,15 +15,15 @@ pub(crate) trait SlicedView {
     fn left(&self) -> u64;
 
     /// Writes the head of a reply with this number of entries.
-    fn head(&self, count: usize, reply: &mut ReplyWriter<'_>);
+    fn head(&self, count: usize, reply: &mut Reply);
 
     /// Writes up to `most` entries, and calls `full` after each one. Returns whether there are
     /// more.
     fn some(
         &mut self,
         most: usize,
-        full: impl Fn(&ReplyWriter<'_>) -> ControlFlow<()>,
-        reply: &mut ReplyWriter<'_>,
+        full: impl Fn(&Reply) -> ControlFlow<()>,
+        reply: &mut Reply,
     ) -> Result<bool, CommandError>;
 }
 
@@ -47,7 +47,7 @@ impl<V: SlicedView> ViewTask<V> {
     pub(in crate::commands) fn step(
         &mut self,
         slice: &TaskSlice<'_, '_>,
-        reply: &mut ReplyWriter<'_>,
+        reply: &mut Reply,
     ) -> Result<TaskProgress, CommandError> {
         let Self { viewed, new } = self;
         if std::mem::take(new) {
@@ -60,7 +60,7 @@ impl<V: SlicedView> ViewTask<V> {
 }
 
 /// Returns a check whether a slice that began at this position of the reply has written enough.
-pub(in crate::commands) fn full_from(begin: usize) -> impl Fn(&ReplyWriter<'_>) -> ControlFlow<()> {
+pub(in crate::commands) fn full_from(begin: usize) -> impl Fn(&Reply<'_>) -> ControlFlow<()> {
     move |reply| {
         let full = reply.position() - begin > SLICE_BYTES;
         if full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }

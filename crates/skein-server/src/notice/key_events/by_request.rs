@@ -10,14 +10,14 @@ use super::changes::ChangeLog;
 use super::event_rules::changed;
 use super::watch::WatchedKey;
 use crate::command_table::{COMMANDS, find, is};
-use crate::resp::RequestArgs;
+use crate::resp::Args;
 
 /// Returns the key of this name, if the command has changed it.
 fn changed_key<'k, 'a>(keys: &'k [WatchedKey<'a>], name: &[u8]) -> Option<&'k WatchedKey<'a>> {
     changed(keys).find(|key| key.key == name)
 }
 
-pub(crate) fn set(args: &RequestArgs<'_>, keys: &[WatchedKey<'_>], log: &mut ChangeLog) {
+pub(crate) fn set(args: &Args, keys: &[WatchedKey<'_>], log: &mut ChangeLog) {
     let expires = args.from(3).any(|word| ["EX", "PX", "EXAT", "PXAT"].iter().any(|unit| is(word, unit)));
     if expires {
         set_with_expiry(args, keys, log);
@@ -26,18 +26,18 @@ pub(crate) fn set(args: &RequestArgs<'_>, keys: &[WatchedKey<'_>], log: &mut Cha
     }
 }
 
-pub(crate) fn set_with_expiry(_: &RequestArgs<'_>, keys: &[WatchedKey<'_>], log: &mut ChangeLog) {
+pub(crate) fn set_with_expiry(_: &Args, keys: &[WatchedKey<'_>], log: &mut ChangeLog) {
     changed(keys).for_each(|key| key.note_replacement(&[(String, "set"), (Generic, "expire")], log));
 }
 
-pub(crate) fn got_and_expires(args: &RequestArgs<'_>, keys: &[WatchedKey<'_>], log: &mut ChangeLog) {
+pub(crate) fn got_and_expires(args: &Args, keys: &[WatchedKey<'_>], log: &mut ChangeLog) {
     let persists = args.from(2).any(|word| is(word, "PERSIST"));
     let name = if persists { "persist" } else { "expire" };
     changed(keys).for_each(|key| key.note_replacement(&[(Generic, name)], log));
 }
 
 /// Notes an event for each pair of MSET, also if pairs have the same key.
-pub(crate) fn set_several(args: &RequestArgs<'_>, keys: &[WatchedKey<'_>], log: &mut ChangeLog) {
+pub(crate) fn set_several(args: &Args, keys: &[WatchedKey<'_>], log: &mut ChangeLog) {
     let mut new: HashMap<&[u8], &WatchedKey<'_>> = changed(keys).map(|key| (key.key, key)).collect();
     if new.is_empty() {
         return;
@@ -50,7 +50,7 @@ pub(crate) fn set_several(args: &RequestArgs<'_>, keys: &[WatchedKey<'_>], log: 
     }
 }
 
-pub(crate) fn copied(args: &RequestArgs<'_>, keys: &[WatchedKey<'_>], log: &mut ChangeLog) {
+pub(crate) fn copied(args: &Args, keys: &[WatchedKey<'_>], log: &mut ChangeLog) {
     if let Some(to) = changed_key(keys, args.get(2)) {
         // Redis removes a key that is replaced, without an event.
         log.event(New, "new", to.key);
@@ -59,7 +59,7 @@ pub(crate) fn copied(args: &RequestArgs<'_>, keys: &[WatchedKey<'_>], log: &mut 
 }
 
 /// The key in the other database is the last argument (`stored_request`).
-pub(crate) fn moved_to_database(args: &RequestArgs<'_>, keys: &[WatchedKey<'_>], log: &mut ChangeLog) {
+pub(crate) fn moved_to_database(args: &Args, keys: &[WatchedKey<'_>], log: &mut ChangeLog) {
     if args.len() > 3 && changed_key(keys, args.get(1)).is_some() {
         log.event(New, "new", args.get(3));
         log.event(Generic, "move_from", args.get(1));
@@ -67,7 +67,7 @@ pub(crate) fn moved_to_database(args: &RequestArgs<'_>, keys: &[WatchedKey<'_>],
     }
 }
 
-pub(crate) fn restored(args: &RequestArgs<'_>, keys: &[WatchedKey<'_>], log: &mut ChangeLog) {
+pub(crate) fn restored(args: &Args, keys: &[WatchedKey<'_>], log: &mut ChangeLog) {
     match changed_key(keys, args.get(1)) {
         Some(key) if key.exists() => {
             log.event(New, "new", key.key);
@@ -78,13 +78,13 @@ pub(crate) fn restored(args: &RequestArgs<'_>, keys: &[WatchedKey<'_>], log: &mu
     }
 }
 
-pub(crate) fn merged(args: &RequestArgs<'_>, keys: &[WatchedKey<'_>], log: &mut ChangeLog) {
+pub(crate) fn merged(args: &Args, keys: &[WatchedKey<'_>], log: &mut ChangeLog) {
     if let Some(to) = keys.iter().find(|key| key.key == args.get(1) && key.exists()) {
         to.note_change(String, "pfadd", log);
     }
 }
 
-pub(crate) fn renamed(args: &RequestArgs<'_>, keys: &[WatchedKey<'_>], log: &mut ChangeLog) {
+pub(crate) fn renamed(args: &Args, keys: &[WatchedKey<'_>], log: &mut ChangeLog) {
     if changed_key(keys, args.get(1)).is_some() {
         log.event(New, "new", args.get(2));
         log.event(Generic, "rename_from", args.get(1));
@@ -92,7 +92,7 @@ pub(crate) fn renamed(args: &RequestArgs<'_>, keys: &[WatchedKey<'_>], log: &mut
     }
 }
 
-pub(crate) fn moved_member(args: &RequestArgs<'_>, keys: &[WatchedKey<'_>], log: &mut ChangeLog) {
+pub(crate) fn moved_member(args: &Args, keys: &[WatchedKey<'_>], log: &mut ChangeLog) {
     if let Some(from) = changed_key(keys, args.get(1)) {
         from.note_change(Set, "srem", log);
     }
@@ -101,23 +101,18 @@ pub(crate) fn moved_member(args: &RequestArgs<'_>, keys: &[WatchedKey<'_>], log:
     }
 }
 
-pub(crate) fn moved_to_front(args: &RequestArgs<'_>, keys: &[WatchedKey<'_>], log: &mut ChangeLog) {
+pub(crate) fn moved_to_front(args: &Args, keys: &[WatchedKey<'_>], log: &mut ChangeLog) {
     moved(args, keys, ["rpop", "lpush"], log);
 }
 
-pub(crate) fn moved_between_ends(args: &RequestArgs<'_>, keys: &[WatchedKey<'_>], log: &mut ChangeLog) {
+pub(crate) fn moved_between_ends(args: &Args, keys: &[WatchedKey<'_>], log: &mut ChangeLog) {
     let pop = if is(args.get(3), "LEFT") { "lpop" } else { "rpop" };
     let push = if is(args.get(4), "LEFT") { "lpush" } else { "rpush" };
     moved(args, keys, [pop, push], log);
 }
 
 /// Notes the events of a moved element: Redis tells of the push first.
-fn moved(
-    args: &RequestArgs<'_>,
-    keys: &[WatchedKey<'_>],
-    [pop, push]: [&'static str; 2],
-    log: &mut ChangeLog,
-) {
+fn moved(args: &Args, keys: &[WatchedKey<'_>], [pop, push]: [&'static str; 2], log: &mut ChangeLog) {
     let (from, to) = (args.get(1), args.get(2));
     if from == to {
         // A list of one element is as it was.
@@ -132,17 +127,17 @@ fn moved(
     from.note_change(List, pop, log);
 }
 
-pub(crate) fn popped_from_lists(args: &RequestArgs<'_>, keys: &[WatchedKey<'_>], log: &mut ChangeLog) {
+pub(crate) fn popped_from_lists(args: &Args, keys: &[WatchedKey<'_>], log: &mut ChangeLog) {
     popped(args, keys, List, [("LEFT", "lpop"), ("RIGHT", "rpop")], log);
 }
 
-pub(crate) fn popped_from_sorted_sets(args: &RequestArgs<'_>, keys: &[WatchedKey<'_>], log: &mut ChangeLog) {
+pub(crate) fn popped_from_sorted_sets(args: &Args, keys: &[WatchedKey<'_>], log: &mut ChangeLog) {
     popped(args, keys, SortedSet, [("MIN", "zpopmin"), ("MAX", "zpopmax")], log);
 }
 
 /// Notes the event that belongs to the word after the keys.
 fn popped(
-    args: &RequestArgs<'_>,
+    args: &Args,
     keys: &[WatchedKey<'_>],
     class: EventClass,
     names: [(&str, &'static str); 2],
@@ -158,7 +153,7 @@ fn popped(
     }
 }
 
-pub(crate) fn changed_group(args: &RequestArgs<'_>, keys: &[WatchedKey<'_>], log: &mut ChangeLog) {
+pub(crate) fn changed_group(args: &Args, keys: &[WatchedKey<'_>], log: &mut ChangeLog) {
     let names = [
         ("CREATE", "xgroup-create"),
         ("SETID", "xgroup-setid"),
@@ -171,7 +166,7 @@ pub(crate) fn changed_group(args: &RequestArgs<'_>, keys: &[WatchedKey<'_>], log
     }
 }
 
-pub(crate) fn added_to_sorted_set(args: &RequestArgs<'_>, keys: &[WatchedKey<'_>], log: &mut ChangeLog) {
+pub(crate) fn added_to_sorted_set(args: &Args, keys: &[WatchedKey<'_>], log: &mut ChangeLog) {
     const OPTIONS: [&str; 6] = ["NX", "XX", "GT", "LT", "CH", "INCR"];
     let mut options = args.from(2).take_while(|word| OPTIONS.iter().any(|option| is(word, option)));
     let name = if options.any(|word| is(word, "INCR")) { "zincr" } else { "zadd" };

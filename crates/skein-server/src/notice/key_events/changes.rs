@@ -14,7 +14,7 @@ use super::event_rules::EventRule;
 use super::watch::{CommandWatch, KeyStates};
 use super::{EventClass, KeyObserver, ObservedLevel, WriteOrder};
 use crate::command_table::Command;
-use crate::resp::RequestArgs;
+use crate::resp::Args;
 use skein_data::{EngineKeys, KeyState, name_within};
 
 /// The client of a change that no client has made: a key has expired, or was evicted. Clients that
@@ -120,7 +120,7 @@ impl KeyChanges {
         &mut self,
         keys: &mut impl KeyStates,
         command: &'static Command,
-        args: &RequestArgs<'a>,
+        args: &Args<'a>,
     ) -> Option<CommandWatch<'a>> {
         let level = self.0.as_ref()?.level;
         CommandWatch::begin(keys, command, args, level)
@@ -218,7 +218,7 @@ impl KeyChanges {
     }
 
     /// Publishes all entries. REQUIRES: the caller has the right to write.
-    pub(crate) fn publish_in_order(&mut self, keys: &mut EngineKeys<'_>, observer: &KeyObserver) {
+    pub(crate) fn publish_in_order(&mut self, keys: &mut EngineKeys, observer: &KeyObserver) {
         if let Some(log) = &mut self.0
             && !log.entries.is_empty()
         {
@@ -230,7 +230,7 @@ impl KeyChanges {
     #[inline]
     pub(crate) fn publish(
         &mut self,
-        keys: &mut EngineKeys<'_>,
+        keys: &mut EngineKeys,
         observer: &KeyObserver,
         order: Option<&WriteOrder<'_>>,
     ) {
@@ -245,7 +245,7 @@ impl KeyChanges {
 
 impl ChangeLog {
     #[cold]
-    fn publish(&mut self, keys: &mut EngineKeys<'_>, observer: &KeyObserver) {
+    fn publish(&mut self, keys: &mut EngineKeys, observer: &KeyObserver) {
         (self.kept, self.has_changed) = (0, false);
         let mut untold = UntoldChanges { client: self.client, ..UntoldChanges::default() };
         for entry in std::mem::take(&mut self.entries) {
@@ -302,7 +302,7 @@ impl UntoldChanges {
 
 /// Removes a key if it has expired. Returns whether it was removed. A thread of the engine removes
 /// it later if this fails.
-fn remove_expired(keys: &mut EngineKeys<'_>, key: &[u8]) -> bool {
+fn remove_expired(keys: &mut EngineKeys, key: &[u8]) -> bool {
     if keys.key_state(key) != KeyState::Expired {
         return false;
     }

@@ -15,7 +15,7 @@ use super::changes::ChangeLog;
 use super::watch::WatchedKey;
 use crate::command_table::request_keys::keys_of;
 use crate::command_table::{Command, KeyLookup, has_word};
-use crate::resp::RequestArgs;
+use crate::resp::Args;
 
 /// The events of a command.
 #[derive(Debug, Clone, Copy)]
@@ -33,13 +33,13 @@ pub(crate) enum EventRule {
     /// This event, or `del` instead if the command has removed the key.
     Replaced(EventClass, &'static str),
     /// The events depend on the request.
-    ByRequest(fn(&RequestArgs<'_>, &[WatchedKey<'_>], &mut ChangeLog)),
+    ByRequest(fn(&Args, &[WatchedKey<'_>], &mut ChangeLog)),
 }
 
 use EventRule::{ByRequest, Changed, Never, Reads, Replaced, Silent, Touched};
 
 /// Returns each key with an event for its absence, as often as the command looks for the key.
-pub(super) fn missed_keys<'a>(command: &Command, args: &RequestArgs<'a>) -> Vec<&'a [u8]> {
+pub(super) fn missed_keys<'a>(command: &Command, args: &Args<'a>) -> Vec<&'a [u8]> {
     let is_missed = |flags: &str| match command.lookup {
         KeyLookup::ByAccess => has_word(flags, "RO"),
         KeyLookup::AsReader => !has_word(flags, "OW"),
@@ -60,7 +60,7 @@ impl EventRule {
     /// Notes the events of a command.
     pub(super) fn note(
         self,
-        args: Option<&RequestArgs<'_>>,
+        args: Option<&Args>,
         keys: &[WatchedKey<'_>],
         succeeded: bool,
         log: &mut ChangeLog,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::clients::client_registry::ClientLocation;
-use crate::resp::{Protocol, ReplyWriter};
+use crate::resp::{Protocol, Reply};
 
 /// The channel of messages in RESP2.
 const CHANNEL: &[u8] = b"__redis__:invalidate";
@@ -28,7 +28,7 @@ impl InvalidatedKeys {
     /// Returns the message as a version of the protocol has it.
     pub(crate) fn encode(&self, protocol: Protocol) -> Vec<u8> {
         let mut bytes = Vec::new();
-        let mut reply = ReplyWriter::new(&mut bytes, protocol);
+        let mut reply = Reply::new(&mut bytes, protocol);
         if protocol == Protocol::Resp3 {
             reply.push(2);
             reply.bulk(b"invalidate");
@@ -53,7 +53,7 @@ impl InvalidatedKeys {
 /// Returns the message that a client's receiver has disconnected.
 pub(crate) fn encode_broken(redirect: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
-    let mut reply = ReplyWriter::new(&mut bytes, Protocol::Resp3);
+    let mut reply = Reply::new(&mut bytes, Protocol::Resp3);
     reply.push(2);
     reply.bulk(b"tracking-redir-broken");
     reply.int(i64::try_from(redirect).unwrap_or(i64::MAX));

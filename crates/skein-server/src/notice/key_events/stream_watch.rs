@@ -10,7 +10,7 @@ use super::EventClass;
 use super::changes::ChangeLog;
 use super::watch::{KeyStates, WatchedKey};
 use crate::command_table::{Command, is};
-use crate::resp::RequestArgs;
+use crate::resp::Args;
 
 /// The parts of a stream that a command may change besides the state of its key.
 #[derive(Debug, Clone, Copy)]
@@ -22,13 +22,13 @@ pub(crate) enum StreamPart<'a> {
 }
 
 /// Returns the part of a request of XADD: it may trim the entries.
-pub(crate) fn trimmed_entries<'a>(args: &RequestArgs<'a>) -> Option<StreamPart<'a>> {
+pub(crate) fn trimmed_entries<'a>(args: &Args<'a>) -> Option<StreamPart<'a>> {
     let trims = args.from(2).any(|word| is(word, "MAXLEN") || is(word, "MINID"));
     trims.then_some(StreamPart::Entries)
 }
 
 /// Returns the part of a request of XREADGROUP: it may make the consumer.
-pub(crate) fn reading_consumer<'a>(args: &RequestArgs<'a>) -> Option<StreamPart<'a>> {
+pub(crate) fn reading_consumer<'a>(args: &Args<'a>) -> Option<StreamPart<'a>> {
     // The values of the options before it are numbers.
     let mut rest = args.from(1).skip_while(|word| !is(word, "GROUP")).skip(1);
     Some(StreamPart::Consumer { group: rest.next()?, consumer: rest.next()? })
@@ -36,7 +36,7 @@ pub(crate) fn reading_consumer<'a>(args: &RequestArgs<'a>) -> Option<StreamPart<
 
 /// Returns the part of a request of XCLAIM or XAUTOCLAIM: it may make the consumer.
 #[expect(clippy::unnecessary_wraps, reason = "others may find no part")]
-pub(crate) fn claiming_consumer<'a>(args: &RequestArgs<'a>) -> Option<StreamPart<'a>> {
+pub(crate) fn claiming_consumer<'a>(args: &Args<'a>) -> Option<StreamPart<'a>> {
     Some(StreamPart::Consumer { group: args.get(2), consumer: args.get(3) })
 }
 
@@ -68,7 +68,7 @@ pub(super) struct StreamWatch<'a> {
 impl<'a> StreamWatch<'a> {
     pub(super) fn begin(
         command: &Command,
-        args: &RequestArgs<'a>,
+        args: &Args<'a>,
         keys: &mut impl KeyStates,
         watched: &[WatchedKey<'_>],
     ) -> Option<Self> {

@@ -8,7 +8,7 @@ use super::stream_watch::StreamWatch;
 use super::{EventClass, ObservedLevel};
 use crate::command_table::Command;
 use crate::command_table::request_keys::keys_of;
-use crate::resp::RequestArgs;
+use crate::resp::Args;
 use skein_data::{EngineKeys, EngineWriter, Error, KeyState};
 
 /// More keys than this are compared by their hashes to find those that are named twice.
@@ -88,7 +88,7 @@ impl WatchedKey<'_> {
 /// The keys of a request that runs.
 pub(crate) struct CommandWatch<'a> {
     rule: EventRule,
-    request: Option<(&'static Command, RequestArgs<'a>)>,
+    request: Option<(&'static Command, Args<'a>)>,
     /// Each key once, in the order of the request.
     keys: Vec<WatchedKey<'a>>,
     /// Present if clients observe streams, and the command changes more than its events tell.
@@ -100,7 +100,7 @@ impl<'a> CommandWatch<'a> {
     pub(super) fn begin(
         keys: &mut impl KeyStates,
         command: &'static Command,
-        args: &RequestArgs<'a>,
+        args: &Args<'a>,
         level: ObservedLevel,
     ) -> Option<Self> {
         if !concerns_keys(command) {

@@ -240,7 +240,7 @@ impl FunctionRegistry {
     /// fails, nothing is changed.
     pub(crate) fn change(
         &self,
-        keys: &mut EngineKeys<'_>,
+        keys: &mut EngineKeys,
         change: impl FnOnce(&mut FunctionLibraries) -> Result<(), CommandError>,
     ) -> Result<Ticket, CommandError> {
         let _changing = lock(&self.changing);
@@ -269,7 +269,7 @@ impl FunctionRegistry {
 }
 
 /// Writes the row.
-fn store(keys: &mut EngineKeys<'_>, libraries: &FunctionLibraries) -> Result<Ticket, CommandError> {
+fn store(keys: &mut EngineKeys, libraries: &FunctionLibraries) -> Result<Ticket, CommandError> {
     let (written, ticket) = keys.write(|writer| match libraries.counts().0 {
         0 => writer.remove(FUNCTIONS_KEY).map(drop),
         _ => writer.put(FUNCTIONS_KEY, &libraries.dump()),

@@ -34,7 +34,7 @@ use crate::config::settings::{LiveSettings, WorkerLimits};
 use crate::net::accepting::{NO_PASSWORD, REST, TOO_MANY, is_client_error};
 use crate::net::threads::{poll_with_waker, spawn, system};
 use crate::net::transport::{Listener, Transport};
-use crate::resp::ReplyWriter;
+use crate::resp::Reply;
 use crate::shared::loading::Loading;
 
 /// The worker number in the records of these clients, which have no worker yet.
@@ -339,7 +339,7 @@ fn end_of_input(connection: &mut Connection, output: &mut ReplyBuffer) {
     }
     if let Some(error) = connection.error.take() {
         let text = format!("ERR Protocol error: {error}");
-        ReplyWriter::new(&mut output.buffer, connection.client.protocol).error(&text);
+        Reply::new(&mut output.buffer, connection.client.protocol).error(&text);
         connection.closing = true;
     } else if connection.ended && !connection.input.may_parse() {
         connection.closing = true;

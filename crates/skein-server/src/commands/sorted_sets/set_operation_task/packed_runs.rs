@@ -7,7 +7,7 @@ use std::collections::binary_heap::PeekMut;
 use super::ScoredMembers;
 use crate::commands::sorted_sets::{MemberFormat, in_order};
 use crate::commands::task::{SLICE_KEYS, full_from};
-use crate::resp::ReplyWriter;
+use crate::resp::Reply;
 use skein_data::Member;
 
 /// A heap of runs, the one with the least member on top.
@@ -32,7 +32,7 @@ impl PackedRuns {
     }
 
     /// Writes some members. Returns whether there are more.
-    pub(super) fn write(&mut self, shape: MemberFormat, reply: &mut ReplyWriter<'_>) -> bool {
+    pub(super) fn write(&mut self, shape: MemberFormat, reply: &mut Reply) -> bool {
         let (full, mut count) = (full_from(reply.position()), 0);
         while count < SLICE_KEYS && full(reply).is_continue() {
             let Some(mut run) = self.heap.peek_mut() else { break };

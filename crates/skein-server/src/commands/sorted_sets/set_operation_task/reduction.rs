@@ -28,7 +28,7 @@ pub(super) struct Reduction {
 
 impl Reduction {
     pub(super) fn new(
-        engine_keys: &mut EngineKeys<'_>,
+        engine_keys: &mut EngineKeys,
         wanted: &SetOperationQuery<'_>,
     ) -> Result<Self, CommandError> {
         let (mut first, mut others) = (None, Vec::new());

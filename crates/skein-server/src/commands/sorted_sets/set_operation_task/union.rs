@@ -69,7 +69,7 @@ fn weight(member: &[u8]) -> usize {
 
 impl Union {
     pub(super) fn new(
-        engine_keys: &mut EngineKeys<'_>,
+        engine_keys: &mut EngineKeys,
         wanted: &SetOperationQuery<'_>,
     ) -> Result<Self, CommandError> {
         let sets = InputSet::all(engine_keys, wanted.kinds, each_once(&wanted.inputs))?;
