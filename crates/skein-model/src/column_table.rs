@@ -8,6 +8,8 @@
 //! for all of them. Ends are offsets from the start of the names and of the values. Names are
 //! strictly ascending, so a binary search finds a column.
 
+use std::ops::Range;
+
 /// Bytes of the width.
 const WIDTH: usize = 1;
 /// The widths of numbers, in bytes.
@@ -147,6 +149,44 @@ impl<'a> ColumnTable<'a> {
         self.bytes.len() - self.heads()
     }
 
+    /// Returns the numbers of the table.
+    #[inline]
+    fn size(self) -> TableSize {
+        let names = self.ends(self.count - 1).0;
+        TableSize { count: self.count, names, values: self.content_len() - names }
+    }
+
+    /// Returns the table after a put of one column: it replaces the column of its name, if there is
+    /// one. Returns `None` if the numbers would need another width.
+    #[inline]
+    pub fn put(self, column: Column<'a>) -> Option<SplicedTable<'a>> {
+        let (at, after) = match self.find(column.0) {
+            Ok(i) => (i, i + 1),
+            Err(i) => (i, i),
+        };
+        self.splice(at, after, Some(column))
+    }
+
+    /// Returns the table after the removal of column `i`, which is not the only one. Returns `None`
+    /// if the numbers would need another width.
+    #[inline]
+    pub fn remove(self, i: usize) -> Option<SplicedTable<'a>> {
+        self.splice(i, i + 1, None)
+    }
+
+    #[inline]
+    fn splice(self, at: usize, after: usize, column: Option<Column<'a>>) -> Option<SplicedTable<'a>> {
+        let ((name_start, value_start), (name_end, value_end)) = (self.starts(at), self.starts(after));
+        let old = self.size();
+        let rest = TableSize {
+            count: old.count - (after - at),
+            names: old.names - (name_end - name_start),
+            values: old.values - (value_end - value_start),
+        };
+        let size = column.map_or(rest, |column| rest.with(column));
+        (size.width() == self.width).then_some(SplicedTable { table: self, at, after, column, size })
+    }
+
     /// Returns all bytes of the table.
     pub fn bytes(self) -> &'a [u8] {
         self.bytes
@@ -228,21 +268,111 @@ pub fn write(columns: &[Column<'_>], out: &mut [u8]) {
 
 /// Writes a table with numbers of `W` bytes.
 fn write_in_width<const W: usize>(columns: &[Column<'_>], size: TableSize, out: &mut [u8]) {
-    let narrow = |number: usize| std::array::from_fn(|i| number.to_le_bytes()[i]);
-    let (heads, content) = out.split_at_mut(size.heads());
-    let (names, values) = content.split_at_mut(size.names);
-    let (width, numbers) = heads.split_at_mut(WIDTH);
-    let (count, ends) = numbers.as_chunks_mut::<W>().0.split_at_mut(1);
-    width[0] = W as u8;
-    count[0] = narrow(columns.len());
+    let TableParts { ends, names, values } = TableParts::<W>::of(out, size);
     let (mut name_end, mut value_end) = (0, 0);
-    for ((name, value), end) in columns.iter().zip(ends.chunks_exact_mut(2)) {
+    for ((name, value), end) in columns.iter().zip(ends) {
         let (name_start, value_start) = (name_end, value_end);
         (name_end, value_end) = (name_end + name.len(), value_end + value.len());
         names[name_start..name_end].copy_from_slice(name);
         values[value_start..value_end].copy_from_slice(value);
-        (end[0], end[1]) = (narrow(name_end), narrow(value_end));
+        *end = [narrow(name_end), narrow(value_end)];
     }
+}
+
+/// The parts of a table that is written, with numbers of `W` bytes.
+struct TableParts<'a, const W: usize> {
+    /// The ends of each column's name and value.
+    ends: &'a mut [[[u8; W]; 2]],
+    names: &'a mut [u8],
+    values: &'a mut [u8],
+}
+
+impl<'a, const W: usize> TableParts<'a, W> {
+    /// Writes width and count to `out`, which has exactly the table's size, and returns the rest.
+    #[inline]
+    fn of(out: &'a mut [u8], size: TableSize) -> Self {
+        let (heads, content) = out.split_at_mut(heads(W, size.count));
+        let (names, values) = content.split_at_mut(size.names);
+        let (width, numbers) = heads.split_at_mut(WIDTH);
+        let (count, ends) = numbers.as_chunks_mut::<W>().0.split_at_mut(1);
+        width[0] = W as u8;
+        count[0] = narrow(size.count);
+        Self { ends: ends.as_chunks_mut().0, names, values }
+    }
+}
+
+/// Returns the lowest `W` bytes of a number that has no more.
+#[inline]
+fn narrow<const W: usize>(number: usize) -> [u8; W] {
+    std::array::from_fn(|i| number.to_le_bytes()[i])
+}
+
+/// A table in which one column was put or removed. It is written from the bytes of the former table
+/// without a look at the other columns.
+#[derive(Clone, Copy, Debug)]
+pub struct SplicedTable<'a> {
+    table: ColumnTable<'a>,
+    /// The columns from `at` to `after` of the former table are replaced by `column`.
+    at: usize,
+    after: usize,
+    column: Option<Column<'a>>,
+    size: TableSize,
+}
+
+impl SplicedTable<'_> {
+    /// Returns the bytes of the table.
+    #[inline]
+    pub fn bytes(&self) -> usize {
+        self.size.bytes()
+    }
+
+    /// Writes the table to `out`, which has exactly its size.
+    pub fn write(&self, out: &mut [u8]) {
+        match self.table.width {
+            1 => self.write_in_width::<1>(out),
+            2 => self.write_in_width::<2>(out),
+            _ => self.write_in_width::<4>(out),
+        }
+    }
+
+    fn write_in_width<const W: usize>(&self, out: &mut [u8]) {
+        let Self { table, at, after, column, size } = *self;
+        let (heads, content) = table.bytes.split_at(table.heads());
+        let (names, values) = content.split_at(table.size().names);
+        let (start, end) = (table.starts(at), table.starts(after));
+        let (name, value) = column.unwrap_or_default();
+        let parts = TableParts::<W>::of(out, size);
+        replace(parts.names, names, start.0..end.0, name);
+        replace(parts.values, values, start.1..end.1, value);
+        let old = heads[WIDTH + W..].as_chunks::<W>().0.as_chunks::<2>().0;
+        let (before, from) = parts.ends.split_at_mut(at);
+        before.copy_from_slice(&old[..at]);
+        let (name_end, value_end) = (start.0 + name.len(), start.1 + value.len());
+        let (own, later) = from.split_at_mut(usize::from(column.is_some()));
+        if let [own] = own {
+            *own = [narrow(name_end), narrow(value_end)];
+        }
+        let shift = (name_end.wrapping_sub(end.0), value_end.wrapping_sub(end.1));
+        for (new, old) in later.iter_mut().zip(&old[after..]) {
+            *new = [shifted(old[0], shift.0), shifted(old[1], shift.1)];
+        }
+    }
+}
+
+/// Writes `old` to `out` with `by` in place of the bytes in `range`.
+#[inline]
+fn replace(out: &mut [u8], old: &[u8], range: Range<usize>, by: &[u8]) {
+    let (before, rest) = out.split_at_mut(range.start);
+    let (new, after) = rest.split_at_mut(by.len());
+    before.copy_from_slice(&old[..range.start]);
+    new.copy_from_slice(by);
+    after.copy_from_slice(&old[range.end..]);
+}
+
+/// Adds `shift`, which may be negative and then wraps.
+#[inline]
+fn shifted<const W: usize>(number: [u8; W], shift: usize) -> [u8; W] {
+    narrow(number_at(&number, W, 0).wrapping_add(shift))
 }
 
 /// Returns the bytes of the names and values of these columns.
@@ -310,6 +440,41 @@ mod tests {
                 assert!((0..table.count()).all(|i| table.find(columns[i].0) == Ok(i)));
             }
         }
+    }
+
+    #[test]
+    fn a_splice_is_the_table_written_anew() {
+        let names: Vec<Vec<u8>> = (0..40).map(|i| vec![b'a' + i as u8; 1 + i % 7]).collect();
+        for (count, len) in [(1, 3), (2, 0), (7, 30), (20, 300), (3, 30_000)] {
+            let value = vec![b'v'; len];
+            let columns: Vec<Column<'_>> =
+                (0..count).map(|i| (&names[2 * i + 1][..], &value[i.min(len)..])).collect();
+            let bytes = table(&columns);
+            for (name, new) in names.iter().take(2 * count + 1).flat_map(|name| [(name, 0), (name, 9)]) {
+                let column = (&name[..], &b"new value"[..new]);
+                let mut wanted = columns.clone();
+                match wanted.binary_search_by(|column| column.0.cmp(name)) {
+                    Ok(i) => wanted[i] = column,
+                    Err(i) => wanted.insert(i, column),
+                }
+                check_splice(ColumnTable::trusted(&bytes).put(column), &wanted, bytes[0]);
+            }
+            for i in (0..count).filter(|_| count > 1) {
+                let mut wanted = columns.clone();
+                wanted.remove(i);
+                check_splice(ColumnTable::trusted(&bytes).remove(i), &wanted, bytes[0]);
+            }
+        }
+    }
+
+    /// Checks a splice of a table with numbers of `width` bytes.
+    fn check_splice(spliced: Option<SplicedTable<'_>>, wanted: &[Column<'_>], width: u8) {
+        let wanted = table(wanted);
+        assert_eq!(spliced.is_some(), wanted[0] == width);
+        let Some(spliced) = spliced else { return };
+        let mut bytes = vec![0xee; spliced.bytes()];
+        spliced.write(&mut bytes);
+        assert_eq!(bytes, wanted);
     }
 
     #[test]

@@ -27,6 +27,9 @@ impl Row {
         set: &[Column<'_>],
         remove: &[&[u8]],
     ) -> Option<Self> {
+        if let Some(row) = Self::after_one_change(rows, current, set, remove) {
+            return Some(row);
+        }
         let set = sorted(set);
         let mut remove: Vec<&[u8]> = remove.to_vec();
         remove.sort_unstable();
@@ -46,8 +49,40 @@ impl Row {
         packer.finish()
     }
 
+    /// Makes the row of one table after a put or a removal of one column, without a list of the
+    /// others. Returns `None` for all other merges.
+    fn after_one_change(
+        rows: &RowAllocator,
+        current: Option<RowRef<'_>>,
+        set: &[Column<'_>],
+        remove: &[&[u8]],
+    ) -> Option<Self> {
+        let row = current?;
+        if row.kind() != RowKind::Table {
+            return None;
+        }
+        let table = row.table(0);
+        let spliced = match (set, remove) {
+            (&[column], []) => table.put(column)?,
+            ([], [name]) if table.count() > 1 => table.remove(table.find(name).ok()?)?,
+            _ => return None,
+        };
+        (spliced.bytes() <= TABLE_BYTES_MAX)
+            .then(|| Self::of_table(rows, spliced.bytes(), row.expires_at(), |body| spliced.write(body)))
+    }
+
     fn from_table(rows: &RowAllocator, columns: &[Column<'_>], expires: Option<u64>) -> Self {
-        let size = table::size(columns);
+        Self::of_table(rows, table::size(columns), expires, |body| table::write(columns, body))
+    }
+
+    /// Makes a row of one table of `size` bytes, which `write` writes.
+    #[inline]
+    fn of_table(
+        rows: &RowAllocator,
+        size: usize,
+        expires: Option<u64>,
+        write: impl FnOnce(&mut [u8]),
+    ) -> Self {
         let row = Self::with_body(rows, RowKind::Table, size, expires);
         // SAFETY: the body is fresh, `size` bytes long and owned only by this row.
         let body = unsafe {
@@ -55,7 +90,7 @@ impl Row {
             body.write_bytes(0, size);
             std::slice::from_raw_parts_mut(body, size)
         };
-        table::write(columns, body);
+        write(body);
         row
     }
 

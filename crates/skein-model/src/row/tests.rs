@@ -100,28 +100,38 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
     /// Any sequence of merges has the result of the same changes to a `BTreeMap`: for small rows,
-    /// large rows, and rows that change between the two.
+    /// large rows, and rows that change between the two; all at once, or each column in a merge of
+    /// its own.
     #[test]
     fn merges_as_a_map_does(steps in prop::collection::vec((
         prop::collection::vec((0u16..400, 0usize..300), 0..60),
         prop::collection::vec(0u16..400, 0..80),
+        any::<bool>(),
     ), 1..12)) {
         let name = |i: u16| format!("{i}").into_bytes();
         let mut model = RowModel::new();
         let mut row: Option<Row> = None;
-        for (round, (set, remove)) in steps.into_iter().enumerate() {
-            let set: Vec<(Vec<u8>, Vec<u8>)> = set.into_iter().map(|(i, len)| (name(i), vec![round as u8; len])).collect();
-            let remove: Vec<Vec<u8>> = remove.into_iter().map(name).collect();
-            for name in &remove {
-                model.remove(name);
-            }
-            model.extend(set.iter().cloned());
-            let set: Vec<(&[u8], &[u8])> = set.iter().map(|(n, v)| (&n[..], &v[..])).collect();
-            let remove: Vec<&[u8]> = remove.iter().map(Vec::as_slice).collect();
-            row = RowAllocator::new().merged(row.as_ref().map(Row::as_ref), &set, &remove).unwrap();
-            prop_assert_eq!(row.is_none(), model.is_empty());
-            if let Some(row) = &row {
-                check(row, &model);
+        for (round, (set, remove, at_once)) in steps.into_iter().enumerate() {
+            let set = set.into_iter().map(|(i, len)| (name(i), vec![round as u8; len]));
+            let remove = remove.into_iter().map(name);
+            let merges: Vec<(Vec<_>, Vec<_>)> = if at_once {
+                vec![(set.collect(), remove.collect())]
+            } else {
+                let removals = remove.map(|name| (vec![], vec![name]));
+                removals.chain(set.map(|column| (vec![column], vec![]))).collect()
+            };
+            for (set, remove) in merges {
+                for name in &remove {
+                    model.remove(name);
+                }
+                model.extend(set.iter().cloned());
+                let set: Vec<(&[u8], &[u8])> = set.iter().map(|(n, v)| (&n[..], &v[..])).collect();
+                let remove: Vec<&[u8]> = remove.iter().map(Vec::as_slice).collect();
+                row = RowAllocator::new().merged(row.as_ref().map(Row::as_ref), &set, &remove).unwrap();
+                prop_assert_eq!(row.is_none(), model.is_empty());
+                if let Some(row) = &row {
+                    check(row, &model);
+                }
             }
         }
     }

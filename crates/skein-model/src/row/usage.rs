@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering;
 
 use super::age_clock::REMOVED;
 use super::{BLOCKS_FOOTPRINT, ResidentCollection, RowKind, RowRef, alloc};
+use crate::column_table::ColumnTable;
 
 /// Bytes that a key uses in the nodes of an index in memory, about.
 pub const NODE_SHARE: usize = 48;
@@ -15,9 +16,8 @@ impl RowRef<'_> {
     pub fn content_len(self) -> usize {
         match self.kind() {
             RowKind::Value => self.len(),
-            RowKind::Table | RowKind::Blocks => {
-                (0..self.table_count()).map(|i| self.table(i).content_len()).sum()
-            }
+            RowKind::Table => ColumnTable::trusted(self.body()).content_len(),
+            RowKind::Blocks => self.blocks().iter().map(|block| block.table().content_len()).sum(),
             RowKind::Other => self.packed().map_or(0, |packed| packed.as_bytes().len()),
         }
     }
