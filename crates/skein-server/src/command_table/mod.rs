@@ -10,8 +10,8 @@
 //! No other place names a command: code asks for a property of its row. So a new command is a row
 //! and a handler, and `checks` finds a row that contradicts itself.
 //!
-//! Read `command`, then a family's table (`commands/lists/table.rs`), then `registry`, `key_specs`
-//! and `request_keys`. A row is made of `flags`, a `group`, its `subcommands` and the `notation` of
+//! Read `command`, then a family's table (`commands/lists/table.rs`), then `registry`, `names`,
+//! `key_specs` and `request_keys`. A row is made of `flags`, a `group`, its `subcommands` and the `notation` of
 //! its arguments; `words` has constants of several words, `migration_args` the keys of MIGRATE.
 //! `literal_names` is the test that no other place names a command. Design:
 //! `docs/design/command-table.md`.
@@ -25,6 +25,7 @@ pub(crate) mod key_specs;
 #[cfg(test)]
 mod literal_names;
 pub(crate) mod migration_args;
+mod names;
 pub(crate) mod notation;
 mod registry;
 pub(crate) mod request_keys;
@@ -35,7 +36,8 @@ pub(crate) use command::{ChannelArgs, Command, command};
 pub(crate) use flags::{CommandFlags, Flag};
 pub(crate) use group::Group;
 pub(crate) use key_specs::{KeyLookup, KeyReach, range};
-pub(crate) use registry::{COMMANDS, ResolvedTag, find, plan_of, resolve, takes};
+pub(crate) use names::find;
+pub(crate) use registry::{COMMANDS, ResolvedTag, plan_of, resolve, takes};
 pub(crate) use subcommands::{HELP, Subcommand, subcommand};
 pub(crate) use words::has_word;
 

@@ -1,12 +1,13 @@
 //! The table of all commands, made of the tables of the families: `commands/FAMILY/table.rs`.
 //!
 //! ```text
-//!   name ─► hash ─► SLOTS ─► index in COMMANDS ─┬─► Command: rights, statistics, COMMAND
-//!                                               └─► tag of the request ─► plan
+//!   name ─► names::find ─► index in COMMANDS ─┬─► Command: rights, statistics, COMMAND
+//!                                             └─► tag of the request ─► plan
 //! ```
 //!
 //! This is the one place that knows the families. Everything else asks the rows.
 
+use super::names::find;
 use super::{Command, request_keys};
 use crate::commands::{
     Plan, channels, connection, expiry, geo, hashes, hyperloglog, keys, lists, scripts, server, sets, skein,
@@ -36,7 +37,7 @@ const FAMILIES: [&[Command]; 17] = [
     standalone::table::COMMANDS,
 ];
 
-const COUNT: usize = {
+pub(super) const COUNT: usize = {
     let (mut count, mut family) = (0, 0);
     while family < FAMILIES.len() {
         count += FAMILIES[family].len();
@@ -81,25 +82,6 @@ const _: () = assert!(COUNT < RESERVED_KEY as usize);
 pub(crate) fn plan_of(tag: u16) -> Option<&'static Plan> {
     PLANS.get(usize::from(tag))
 }
-
-/// Number of slots in [`SLOTS`]: about four for each command, so that a search rarely probes
-/// further.
-pub(crate) const SLOT_COUNT: usize = 1024;
-
-/// Index + 1 in [`COMMANDS`] by [`hash`], with linear probing; 0 is free.
-pub(crate) static SLOTS: [u16; SLOT_COUNT] = {
-    let mut slots = [0; SLOT_COUNT];
-    let mut i = 0;
-    while i < COMMANDS.len() {
-        let mut slot = hash(COMMANDS[i].name.as_bytes());
-        while slots[slot] != 0 {
-            slot = (slot + 1) % slots.len();
-        }
-        slots[slot] = i as u16 + 1;
-        i += 1;
-    }
-    slots
-};
 
 /// Returns whether an arity allows this number of arguments, including the command's name.
 pub(crate) fn takes(arity: i32, args: usize) -> bool {
@@ -162,52 +144,4 @@ pub(crate) fn resolve(args: &Args) -> u16 {
 fn names_reserved_key(command: &Command, args: &Args) -> bool {
     command.searches_keys()
         || request_keys::keys_of(command, args).is_some_and(|keys| keys.all().into_iter().any(is_reserved))
-}
-
-/// Returns a command's index in the table. Ignores the case of the name.
-#[inline(always)]
-pub(crate) fn find(name: &[u8]) -> Option<usize> {
-    if name.is_empty() {
-        return None;
-    }
-    let mut slot = hash(name);
-    loop {
-        match SLOTS[slot] {
-            0 => return None,
-            entry => {
-                let index = entry as usize - 1;
-                if COMMANDS[index].name.as_bytes().eq_ignore_ascii_case(name) {
-                    return Some(index);
-                }
-            }
-        }
-        slot = (slot + 1) % SLOTS.len();
-    }
-}
-
-/// Returns the slot where the search for a name starts. Ignores the case of letters. `REQUIRES:
-/// !name.is_empty()`
-pub(crate) const fn hash(name: &[u8]) -> usize {
-    const fn letter(byte: u8) -> usize {
-        (byte | 0x20) as usize
-    }
-    let len = name.len();
-    (letter(name[0]) * 7 + letter(name[len / 2]) * 31 + letter(name[len - 1]) * 101 + len * 61) % SLOT_COUNT
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_command_is_found_in_any_case() {
-        for (i, command) in COMMANDS.iter().enumerate() {
-            assert_eq!(find(command.name.as_bytes()), Some(i));
-            assert_eq!(find(command.name.to_uppercase().as_bytes()), Some(i));
-            assert_eq!(command.name, command.name.to_lowercase());
-        }
-        for name in ["", "g", "gets", "sk", "sk.", "\0", "GE\0"] {
-            assert_eq!(find(name.as_bytes()), None, "{name:?}");
-        }
-    }
 }
