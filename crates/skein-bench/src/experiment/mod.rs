@@ -35,6 +35,7 @@ mod findings;
 mod grid;
 mod index;
 mod index_memory;
+pub mod instructions;
 mod key_lengths;
 mod latency;
 mod loops;

@@ -1,9 +1,11 @@
 //! `skein bench`: repeats the papers' figures and tables on this machine.
 //!
 //! One module for each subcommand: `list` and `keysets` show the choices, `run` measures (through
-//! `weigh`, for the memory of an index), `report` and `compare` read the results.
+//! `weigh`, for the memory of an index), `report` and `compare` read the results, `guard` counts
+//! instructions in two builds.
 
 mod compare;
+mod guard;
 mod keysets;
 mod list;
 mod report;
@@ -34,6 +36,8 @@ Examples:
       a table here, and charts in skein-bench.html
   skein bench compare old.jsonl new.jsonl
       the changes beyond the noise
+  skein bench guard old/skein-bench new/skein-bench
+      the instructions of every operation of every index, in two builds
 
 Rivals are measured beside ours if this program was built with them:
   cargo build --release --features skein-bench/rivals";
@@ -54,6 +58,9 @@ enum BenchCommand {
     Run(run::BenchRunArgs),
     Report(report::BenchReportArgs),
     Compare(compare::BenchCompareArgs),
+    Guard(guard::BenchGuardArgs),
+    #[command(hide = true)]
+    GuardLoops(guard::BenchGuardLoopsArgs),
     #[command(hide = true)]
     Weigh(weigh::BenchWeighArgs),
 }
@@ -66,6 +73,8 @@ pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
         BenchCommand::Run(args) => run::run(args),
         BenchCommand::Report(args) => report::run(args),
         BenchCommand::Compare(args) => compare::run(args),
+        BenchCommand::Guard(args) => guard::run(args),
+        BenchCommand::GuardLoops(args) => guard::run_loops(args),
         BenchCommand::Weigh(args) => weigh::run(args),
     }
 }
