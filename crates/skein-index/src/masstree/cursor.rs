@@ -1,7 +1,7 @@
 //! The cursor: a path of border nodes, one per layer, and a position in each.
 //!
 //! ```text
-//!   frames   layer 0: node, version, order, position ─┐
+//!   path     layer 0: node, version, order, position ─┐
 //!            layer 1: node, version, order, position ─┤  the cursor is at the last one's position
 //!   key      [slice of layer 0][slice of layer 1][rest of the key]
 //! ```
@@ -25,6 +25,7 @@ use super::key_lengths::LINK;
 use super::link::SlotLink;
 use super::lookup::find_border;
 use super::node::Node;
+use super::path::{CursorKey, CursorPath};
 use super::suffix::SuffixBlock;
 use super::variant::MasstreeSettings;
 use crate::index::Cursor;
@@ -44,8 +45,8 @@ enum MasstreeCursorState {
 pub struct MasstreeCursor<'g, S: Slot, G: Guard, V: MasstreeSettings> {
     tree: &'g MasstreeVariant<S, V>,
     guard: PhantomData<&'g G>,
-    frames: Vec<BorderFrame<V>>,
-    key: Vec<u8>,
+    path: CursorPath<V>,
+    key: CursorKey,
     /// The cursor's key before a step that has overwritten part of `key`.
     stood_on: Vec<u8>,
     /// Whether this step has set `stood_on`.
@@ -70,8 +71,8 @@ impl<'g, S: Slot, G: Guard, V: MasstreeSettings> MasstreeCursor<'g, S, G, V> {
         Self {
             tree,
             guard: PhantomData,
-            frames: Vec::new(),
-            key: Vec::new(),
+            path: CursorPath::new(),
+            key: CursorKey::new(),
             stood_on: Vec::new(),
             kept: false,
             state: MasstreeCursorState::Fresh,
@@ -84,7 +85,7 @@ impl<'g, S: Slot, G: Guard, V: MasstreeSettings> MasstreeCursor<'g, S, G, V> {
             let found = match target {
                 DescentTarget::Key { key, inclusive } => self.try_seek(key, inclusive, forward),
                 DescentTarget::End => {
-                    self.frames.clear();
+                    self.path.clear();
                     self.key.clear();
                     self.try_enter(self.tree.root(), forward).and_then(|()| self.settle(forward, false))
                 }
@@ -100,13 +101,13 @@ impl<'g, S: Slot, G: Guard, V: MasstreeSettings> MasstreeCursor<'g, S, G, V> {
         if !self.kept {
             self.kept = true;
             self.stood_on.clear();
-            self.stood_on.extend_from_slice(&self.key);
+            self.stood_on.extend_from_slice(self.key.as_slice());
         }
     }
 
     /// Moves one step from the current key.
     fn step(&mut self, forward: bool) -> bool {
-        if let Some(frame) = self.frames.last_mut() {
+        if let Some(frame) = self.path.lowest() {
             frame.step(forward);
         }
         self.kept = false;
@@ -124,7 +125,7 @@ impl<'g, S: Slot, G: Guard, V: MasstreeSettings> MasstreeCursor<'g, S, G, V> {
     /// Descends along `target`'s slices and settles on the first key from there in the given
     /// direction. Returns `None` if a node changed.
     fn try_seek(&mut self, target: &[u8], inclusive: bool, forward: bool) -> Option<bool> {
-        self.frames.clear();
+        self.path.clear();
         self.key.clear();
         let mut root = self.tree.root();
         let mut offset = 0;
@@ -146,8 +147,8 @@ impl<'g, S: Slot, G: Guard, V: MasstreeSettings> MasstreeCursor<'g, S, G, V> {
                 // SAFETY: validated above; the cursor borrows a guard.
                 match unsafe { SlotLink::from_word(word) } {
                     SlotLink::Layer(node) => {
-                        self.frames.push(frame);
-                        self.key.extend_from_slice(&target[offset..offset + 8]);
+                        self.path.push(frame);
+                        self.key.end_with(offset, slice.bits.to_be_bytes(), 8);
                         offset += 8;
                         root = node;
                         continue;
@@ -161,7 +162,7 @@ impl<'g, S: Slot, G: Guard, V: MasstreeSettings> MasstreeCursor<'g, S, G, V> {
                         if !passed {
                             // Stand on it now: at a second look the slot may be a layer, whose end
                             // lies on the other side of the target.
-                            self.frames.push(frame);
+                            self.path.push(frame);
                             self.stand_on_suffix(slice.bits, suffix);
                             return Some(true);
                         }
@@ -173,7 +174,7 @@ impl<'g, S: Slot, G: Guard, V: MasstreeSettings> MasstreeCursor<'g, S, G, V> {
                 frame.step(forward);
             }
             frame.prefetch_first::<S>(forward);
-            self.frames.push(frame);
+            self.path.push(frame);
             return self.settle(forward, false);
         }
     }
@@ -181,9 +182,8 @@ impl<'g, S: Slot, G: Guard, V: MasstreeSettings> MasstreeCursor<'g, S, G, V> {
     /// Stands on the top frame's key, which has more than eight bytes.
     #[inline(always)]
     fn stand_on_suffix(&mut self, slice: u64, suffix: SuffixBlock) {
-        self.key.truncate(8 * (self.frames.len() - 1));
-        self.key.extend_from_slice(&slice.to_be_bytes());
-        self.key.extend_from_slice(suffix.bytes());
+        self.key.end_with(self.path.prefix(), slice.to_be_bytes(), 8);
+        self.key.append(suffix.bytes());
         self.state = MasstreeCursorState::On(suffix.value());
     }
 
@@ -193,7 +193,7 @@ impl<'g, S: Slot, G: Guard, V: MasstreeSettings> MasstreeCursor<'g, S, G, V> {
         let frame = BorderFrame::new(visit.node, visit.version);
         let frame = if forward { frame } else { frame.to_last() };
         frame.prefetch_first::<S>(forward);
-        self.frames.push(frame);
+        self.path.push(frame);
         Some(())
     }
 
@@ -202,8 +202,8 @@ impl<'g, S: Slot, G: Guard, V: MasstreeSettings> MasstreeCursor<'g, S, G, V> {
     /// it is overwritten.
     fn settle(&mut self, forward: bool, keep: bool) -> Option<bool> {
         loop {
-            let prefix = 8 * self.frames.len().saturating_sub(1);
-            let Some(frame) = self.frames.last_mut() else {
+            let prefix = self.path.prefix();
+            let Some(frame) = self.path.lowest() else {
                 self.state =
                     if forward { MasstreeCursorState::PastLast } else { MasstreeCursorState::BeforeFirst };
                 self.key.clear();
@@ -217,8 +217,8 @@ impl<'g, S: Slot, G: Guard, V: MasstreeSettings> MasstreeCursor<'g, S, G, V> {
                         frame.prefetch_first::<S>(forward);
                     }
                     BorderNeighbour::None => {
-                        self.frames.pop();
-                        if let Some(upper) = self.frames.last_mut() {
+                        self.path.pop();
+                        if let Some(upper) = self.path.lowest() {
                             upper.step(forward);
                         }
                     }
@@ -239,8 +239,7 @@ impl<'g, S: Slot, G: Guard, V: MasstreeSettings> MasstreeCursor<'g, S, G, V> {
             frame.prefetch_ahead::<S>(forward);
             let slice = bits.to_be_bytes();
             if code < LINK {
-                self.key.truncate(prefix);
-                self.key.extend_from_slice(&slice[..code.into()]);
+                self.key.end_with(prefix, slice, code.into());
                 self.state = MasstreeCursorState::On(word);
                 return Some(true);
             }
@@ -254,8 +253,7 @@ impl<'g, S: Slot, G: Guard, V: MasstreeSettings> MasstreeCursor<'g, S, G, V> {
                     if keep {
                         self.keep_key();
                     }
-                    self.key.truncate(prefix);
-                    self.key.extend_from_slice(&slice);
+                    self.key.end_with(prefix, slice, 8);
                     self.try_enter(root, forward)?;
                 }
             }
@@ -297,7 +295,7 @@ impl<'g, S: Slot, G: Guard, V: MasstreeSettings> Cursor<'g, S> for MasstreeCurso
     }
 
     fn key(&self) -> Option<&[u8]> {
-        matches!(self.state, MasstreeCursorState::On(_)).then_some(&*self.key)
+        matches!(self.state, MasstreeCursorState::On(_)).then_some(self.key.as_slice())
     }
 
     fn value(&self) -> Option<S::Ref<'g>> {

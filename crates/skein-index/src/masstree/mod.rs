@@ -12,10 +12,10 @@
 //!
 //! A *slice* is the eight bytes of a key that one layer compares. Reading order: `node.rs`
 //! (layout), `lookup.rs`, `write.rs`, then `split.rs`, `merge.rs`, `layer.rs` and
-//! `layer_cleanup.rs` (changes of the structure), `cursor.rs` with `frame.rs`, `batch.rs`. Beside
-//! these: `search.rs` (within a node), `remove.rs` (after a removal), `partition.rs` (parts for
-//! parallel scans), `teardown.rs` (drop), `check.rs` (all invariants), `variant.rs` (for
-//! measurements).
+//! `layer_cleanup.rs` (changes of the structure), `cursor.rs` with `frame.rs` and `path.rs`,
+//! `batch.rs`. Beside these: `search.rs` (within a node), `remove.rs` (after a removal),
+//! `partition.rs` (parts for parallel scans), `teardown.rs` (drop), `check.rs` (all invariants),
+//! `variant.rs` (for measurements).
 //!
 //! Source: Mao, Kohler, Morris, "Cache Craftiness for Fast Multicore Key-Value Storage" (2012),
 //! sections 4.1 to 4.8. Design: `docs/design/masstree.md`.
@@ -62,6 +62,7 @@ mod merge;
 mod node;
 #[expect(clippy::cast_precision_loss, reason = "weights are estimates")]
 mod partition;
+mod path;
 mod permutation;
 mod remove;
 mod search;
