@@ -88,13 +88,10 @@ impl<'g, S: Slot, G: Guard, V: WormholeSettings> WormholeCursor<'g, S, G, V> {
         start: LeafStart<'_>,
         forward: bool,
     ) -> bool {
-        match LeafView::of(leaf, version, start, forward) {
+        match LeafView::make(&mut self.view, leaf, version, start, forward) {
+            Ok(()) => return true,
             Err(LeafUnready::Unsorted) => sort_leaf::<V>(leaf),
             Err(LeafUnready::Changed) => {}
-            Ok(view) => {
-                self.view = Some(view);
-                return true;
-            }
         }
         false
     }

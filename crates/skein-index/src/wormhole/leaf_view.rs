@@ -53,13 +53,16 @@ pub(super) enum LeafUnready {
 }
 
 impl<V: WormholeSettings> LeafView<V> {
-    /// Views a leaf, which must have this version.
-    pub(super) fn of(
+    /// Views a leaf, which must have this version: makes it `view`, in place, because a view is long.
+    /// After an error there is no view.
+    pub(super) fn make(
+        view: &mut Option<Self>,
         leaf: WormholeLeaf,
         version: Version,
         start: LeafStart<'_>,
         forward: bool,
-    ) -> Result<Self, LeafUnready> {
+    ) -> Result<(), LeafUnready> {
+        *view = None;
         let (ranks, next) = (leaf.ranks(), leaf.next());
         if ranks.sorted < ranks.count {
             return Err(if leaf.changed::<V>(version) {
@@ -75,7 +78,10 @@ impl<V: WormholeSettings> LeafView<V> {
                 rank_beside::<V>(leaf, &ranks, key, tag, inclusive, forward)
             }
         };
-        let mut view = Self {
+        if leaf.changed::<V>(version) {
+            return Err(LeafUnready::Changed);
+        }
+        let made = view.insert(Self {
             leaf,
             version,
             ranks,
@@ -85,16 +91,17 @@ impl<V: WormholeSettings> LeafView<V> {
             edge: Some(rank),
             words: [0; 2 * AHEAD],
             variant: PhantomData,
-        };
-        if leaf.changed::<V>(version) {
-            return Err(LeafUnready::Changed);
-        }
+        });
         // A seek may need only few keys. A scan that enters along the list needs many.
         let at_once = if matches!(start, LeafStart::End) { AHEAD } else { AHEAD / 4 };
         for _ in 0..at_once {
-            view.load();
+            made.load();
         }
-        if view.is_past_end() || view.record().is_some() { Ok(view) } else { Err(LeafUnready::Changed) }
+        if made.is_past_end() || made.record().is_some() {
+            return Ok(());
+        }
+        *view = None;
+        Err(LeafUnready::Changed)
     }
 
     /// Loads one more word.
@@ -168,9 +175,7 @@ fn rank_beside<V: WormholeSettings>(
     inclusive: bool,
     forward: bool,
 ) -> usize {
-    let held = leaf.find::<V>(key, tag).held;
-    let present =
-        held.and_then(|held| ranks.as_slice().iter().position(|&slot| usize::from(slot) == held.slot));
+    let present = leaf.find::<V>(key, tag).held.and_then(|held| ranks.rank_of(held.slot));
     match (present, forward) {
         (Some(rank), _) if inclusive => rank,
         (Some(rank), true) => rank + 1,

@@ -14,7 +14,7 @@ use skein_sync::reclaim::Guard;
 
 use super::WormholeVariant;
 use super::latch::LeafLatch;
-use super::leaf::{LeafSide, WormholeLeaf};
+use super::leaf::{LeafSide, WormholeLeaf, is_at_home};
 use super::lookup::{GuessWalk, LeafGuess};
 use super::search::FoundRecord;
 use super::variant::WormholeSettings;
@@ -171,7 +171,9 @@ impl<S: Slot, V: WormholeSettings> WormholeVariant<S, V> {
         let mut ranks = latch.ranks();
         ranks.remove(held.slot);
         latch.set_ranks(&ranks);
-        latch.recompute_spilled();
+        if !is_at_home(held.slot, held.record.tag()) {
+            latch.recompute_spilled();
+        }
         // SAFETY: removed from its slot, so no guard entered from now on finds it.
         unsafe { Self::retire_record(held.record, guard) };
         self.merge_if_small(latch, guard);

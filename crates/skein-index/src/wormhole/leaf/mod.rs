@@ -39,7 +39,7 @@ use skein_sync::atomic::{AtomicU8, AtomicU16, AtomicU64, Ordering};
 use skein_sync::reclaim::{GracePeriod, Guard, PROTECT};
 use skein_sync::version::{Version, VersionWord};
 
-pub(super) use slots::{LeafRanks, home, looks_like};
+pub(super) use slots::{LeafRanks, home, is_at_home, looks_like};
 
 use super::line::LINE;
 use super::variant::WormholeSettings;

@@ -8,6 +8,9 @@ use crate::record::KeyRecord;
 use crate::tagged_pointer::TaggedPointer;
 use crate::wormhole::line::{LINE, TagMatches};
 
+/// How many ranks [`LeafRanks::rank_of`] compares at once.
+const LINE_OF_RANKS: usize = if SLOTS < 16 { SLOTS } else { 16 };
+
 /// A leaf's slots in the order of their keys. Ranks from `sorted` on are in order of insertion.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::wormhole) struct LeafRanks {
@@ -173,6 +176,11 @@ impl WormholeLeaf {
     }
 }
 
+/// Returns whether a record of this tag in this slot keeps no mark of a spilled line.
+pub(in crate::wormhole) fn is_at_home(slot: usize, tag: u16) -> bool {
+    slot / LINE == home(tag)
+}
+
 /// Returns the line of slots for a tag.
 #[inline(always)]
 pub(in crate::wormhole) fn home(tag: u16) -> usize {
@@ -201,9 +209,20 @@ impl LeafRanks {
         self.sorted = self.count;
     }
 
+    /// Returns the rank of a slot. Compares sixteen ranks at once.
+    #[inline]
+    pub(in crate::wormhole) fn rank_of(&self, slot: usize) -> Option<usize> {
+        let (slot, chunks) = (slot as u8, self.slots.as_chunks::<LINE_OF_RANKS>().0);
+        let holds = |ranks: &[u8; LINE_OF_RANKS]| ranks.iter().fold(false, |held, &at| held | (at == slot));
+        let first = LINE_OF_RANKS * chunks.iter().position(holds)?;
+        let rank = first + self.slots[first..].iter().position(|&at| at == slot)?;
+        // Bytes after the ranks are old ones.
+        (rank < self.count).then_some(rank)
+    }
+
     /// Removes a slot.
     pub(in crate::wormhole) fn remove(&mut self, slot: usize) {
-        let Some(rank) = self.as_slice().iter().position(|&at| usize::from(at) == slot) else { return };
+        let Some(rank) = self.rank_of(slot) else { return };
         self.slots.copy_within(rank + 1..self.count, rank);
         self.count -= 1;
         if rank < self.sorted {
