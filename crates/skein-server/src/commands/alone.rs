@@ -35,7 +35,7 @@ pub(crate) fn run(
         // No other worker runs, and nothing waits inside a transaction.
         AfterCommand::Done | AfterCommand::Fence | AfterCommand::Durable(_) => Ok(false),
         AfterCommand::Close => Ok(true),
-        AfterCommand::Slices(task) => finish(context, *task, reply).map(|()| false),
+        AfterCommand::Slices(task) => finish(context, task, reply).map(|()| false),
         AfterCommand::Checkpoint
         | AfterCommand::Wait(_)
         | AfterCommand::HeldBack
@@ -44,7 +44,7 @@ pub(crate) fn run(
 }
 
 /// Runs all slices of a task.
-fn finish(context: &mut CommandContext, mut task: SlicedTask, reply: &mut Reply) -> Replied {
+fn finish(context: &mut CommandContext, mut task: Box<dyn SlicedTask>, reply: &mut Reply) -> Replied {
     let start = if task.writes_open_array() { reply.begin_open_array() } else { reply.position() };
     let mut slice = TaskSlice {
         session: &mut context.session,

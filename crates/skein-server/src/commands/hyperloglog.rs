@@ -16,7 +16,7 @@ use std::fmt::Write as _;
 use super::command_error::{CommandError, Replied};
 use super::reply_limit::check_reply_bytes;
 use super::strings::{changed, value_of};
-use super::task::TaskProgress;
+use super::task::{SliceResult, TaskProgress, TaskSlice};
 use super::{AfterCommand, CommandContext, CommandResult, QUOTED_BYTES_MAX, SlicedTask, is, quoted};
 use crate::redis::hyperloglog::{
     CorruptRuns, Encoding, HyperLogLog, REGISTERS, RegisterUnion, SelfTest, runs,
@@ -224,18 +224,14 @@ fn decoded(value: &HyperLogLog<&[u8]>, bytes_max: usize) -> Result<String, Comma
 }
 
 pub(super) fn pf_self_test(_: &mut CommandContext, _: &Args, _: &mut Reply) -> CommandResult {
-    Ok(AfterCommand::Slices(Box::new(SlicedTask::SelfTest(SelfTestTask(SelfTest::new())))))
+    Ok(AfterCommand::slices(SelfTestTask(SelfTest::new())))
 }
 
 /// PFSELFTEST, which takes about a second.
 pub(crate) struct SelfTestTask(SelfTest);
 
-impl SelfTestTask {
-    pub(super) fn memory(&self) -> usize {
-        self.0.memory()
-    }
-
-    pub(super) fn step(&mut self, reply: &mut Reply) -> Result<TaskProgress, CommandError> {
+impl SlicedTask for SelfTestTask {
+    fn step(&mut self, _: &mut TaskSlice, reply: &mut Reply) -> SliceResult {
         match self.0.step() {
             Ok(false) => Ok(TaskProgress::More),
             Ok(true) => {
@@ -244,5 +240,9 @@ impl SelfTestTask {
             }
             Err(failure) => Err(CommandError::owned(format!("ERR TESTFAILED {failure}"))),
         }
+    }
+
+    fn held(&self) -> usize {
+        self.0.memory()
     }
 }

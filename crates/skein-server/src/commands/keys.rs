@@ -5,14 +5,13 @@ mod random;
 mod remove;
 pub(crate) mod table;
 
-use super::task::{RangeFormat, RangeTask, SlicedTask};
+use super::task::{RangeFormat, RangeTask};
 use super::{AfterCommand, CommandContext, CommandResult, scan};
 use crate::redis::glob::Glob;
 use crate::resp::{Args, Reply};
 use skein_data::{CollectionKind, RowView, ScanDirection};
 
 pub(super) use object::{integers_of, is_list, is_packed, object};
-pub(super) use remove::RemoveKeysTask;
 
 pub(super) fn exists_one(row: Option<RowView>, _: &Args, reply: &mut Reply) {
     reply.int(row.is_some().into());
@@ -59,5 +58,5 @@ pub(super) fn keys(context: &mut CommandContext, args: &Args, _: &mut Reply) -> 
     let (range, shape) = (scan::within(context, Some(pattern)), RangeFormat::Matching(Glob::new(pattern)));
     let keyspace = context.client.keyspace();
     let task = RangeTask::new(keyspace, range, ScanDirection::Forward, usize::MAX, shape, None);
-    Ok(AfterCommand::Slices(Box::new(SlicedTask::Range(task))))
+    Ok(AfterCommand::slices(task))
 }

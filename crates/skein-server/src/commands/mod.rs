@@ -182,7 +182,7 @@ pub(crate) enum AfterCommand {
     /// The reply is written.
     Done,
     /// This task writes the reply, in slices.
-    Slices(Box<SlicedTask>),
+    Slices(Box<dyn SlicedTask>),
     /// The reply is written. It is sent after every other worker has finished its current command.
     Fence,
     /// A checkpoint is requested. The reply is sent when the checkpoint is complete.
@@ -199,6 +199,13 @@ pub(crate) enum AfterCommand {
     Migrate(Box<MigrationJob>),
     /// The reply is written. The connection closes after it is sent.
     Close,
+}
+
+impl AfterCommand {
+    /// Returns the step that runs a task.
+    pub(crate) fn slices(task: impl SlicedTask + 'static) -> Self {
+        Self::Slices(Box::new(task))
+    }
 }
 
 /// The error for a request that names a reserved key.

@@ -18,7 +18,9 @@ use std::ops::ControlFlow;
 use skein_syntax::number::parse_i64;
 
 use super::command_error::{NOT_AN_INTEGER, SYNTAX};
-use super::task::{AT_ONCE, LongReply, SLICE_BYTES, SLICE_KEYS, TaskProgress, TaskSlice, full_from};
+use super::task::{
+    AT_ONCE, LongReply, ReplyEnd, SLICE_BYTES, SLICE_KEYS, SliceResult, TaskProgress, TaskSlice,
+};
 use super::{CommandError, Replied, SlicedTask, is};
 use crate::redis::random::{CommandRng, SortedDraws};
 use crate::resp::{Args, Protocol, Reply};
@@ -71,7 +73,7 @@ pub(super) fn draw<S: DrawSource>(
     match source {
         None => asked.nothing(reply),
         Some(source) if source.is_quick(&asked) => return source.write_some(&asked, reply),
-        Some(source) => long.begin(reply, || source.task(asked).map(SlicedTask::Any)),
+        Some(source) => long.begin(reply, || source.task(asked)),
     }
     Ok(())
 }
@@ -197,19 +199,10 @@ impl RandomTask {
             Self::Drawn(task) => &task.asked,
         }
     }
+}
 
-    pub(super) fn memory(&self) -> usize {
-        match self {
-            Self::Distinct(_) => 0,
-            Self::Drawn(task) => task.memory(),
-        }
-    }
-
-    pub(super) fn step(
-        &mut self,
-        slice: &TaskSlice<'_, '_>,
-        reply: &mut Reply,
-    ) -> Result<TaskProgress, CommandError> {
+impl SlicedTask for RandomTask {
+    fn step(&mut self, slice: &mut TaskSlice, reply: &mut Reply) -> SliceResult {
         let way_out = match self.asked().entries {
             RandomEntryKind::Columns => "ask for fewer columns",
             RandomEntryKind::ScoredMembers | RandomEntryKind::Members => "ask for fewer members",
@@ -225,6 +218,13 @@ impl RandomTask {
         };
         slice.check_len(reply, way_out)?;
         Ok(if more { TaskProgress::More } else { TaskProgress::Done })
+    }
+
+    fn held(&self) -> usize {
+        match self {
+            Self::Distinct(_) => 0,
+            Self::Drawn(task) => task.memory(),
+        }
     }
 }
 
@@ -259,14 +259,14 @@ impl DistinctDraw {
         if *prepares {
             view.prepare_draws(SLICE_KEYS);
         }
-        let (full, mut left) = (full_from(reply.position()), left_of(view));
+        let (end, mut left) = (ReplyEnd::of_slice(reply), left_of(view));
         let more = view.step(SLICE_KEYS, |name, value| {
             if random.below(left.max(1)) < *wanted {
                 asked.entry(name, value, reply);
                 *wanted -= 1;
             }
             left = left.saturating_sub(1);
-            if *wanted == 0 { ControlFlow::Break(()) } else { full(reply) }
+            if *wanted == 0 { ControlFlow::Break(()) } else { end.check(reply) }
         })?;
         Ok(more && *wanted > 0)
     }
@@ -405,8 +405,8 @@ impl RepeatedDraw {
             asked.head(count, reply);
             0
         });
-        let (full, end) = (full_from(reply.position()), count.min(*given + SLICE_KEYS));
-        while *given < end && full(reply).is_continue() {
+        let (end, most) = (ReplyEnd::of_slice(reply), count.min(*given + SLICE_KEYS));
+        while *given < most && end.check(reply).is_continue() {
             let at = match draws {
                 // The positions were drawn in ascending order; this swap shuffles them.
                 Some(draws) => {

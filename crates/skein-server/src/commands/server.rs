@@ -8,7 +8,7 @@ use skein_data::{DATABASES_MAX, StoredKeyspace};
 use skein_syntax::number::parse_i64;
 
 use super::command_error::{NOT_AN_INTEGER, SYNTAX};
-use super::task::{RemoveRangeTask, SlicedTask};
+use super::task::RemoveRangeTask;
 use super::{AfterCommand, CommandContext, CommandError, CommandResult, is};
 use crate::report::info::{self, InfoNumbers};
 use crate::resp::{Args, Reply};
@@ -39,7 +39,7 @@ fn flush(args: &Args, keyspaces: Vec<StoredKeyspace>) -> CommandResult {
     if !fine {
         return Err(SYNTAX);
     }
-    Ok(AfterCommand::Slices(Box::new(SlicedTask::Remove(RemoveRangeTask::flush(keyspaces)))))
+    Ok(AfterCommand::slices(RemoveRangeTask::flush(keyspaces)))
 }
 
 pub(super) fn info(context: &mut CommandContext, args: &Args, reply: &mut Reply) -> CommandResult {

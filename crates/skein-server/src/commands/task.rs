@@ -25,18 +25,10 @@ use std::sync::Arc;
 
 use skein_syntax::{KeyRange, RangeProjection};
 
-use super::dump::{DumpTask, answer_stream};
-use super::geo::GeoSearchTask;
-use super::hashes::{ColumnsReply, write_named};
-use super::hyperloglog::SelfTestTask;
-use super::keys::RemoveKeysTask;
-use super::lists::{ElementsReply, PositionsTask};
-use super::random_entries::RandomTask;
+use super::dump::answer_stream;
+use super::hashes::write_named;
 use super::reply_limit::check_reply_bytes;
-use super::skein::{KeyContentsTask, long_contents, write_contents, write_details};
-use super::sorted_sets::{MembersReply, SetOperationTask};
-use super::streams::{EntriesReply, ReadStreamsTask};
-use super::strings::lcs::LcsTask;
+use super::skein::{long_contents, write_contents, write_details};
 use super::{CommandError, Replied};
 use crate::clients::client::HeldSnapshot;
 use crate::notice::key_events::KeyChanges;
@@ -49,7 +41,7 @@ use skein_data::{
 
 pub(super) use long_read::{LongReply, read_in_batch, read_in_slices, read_or_slices};
 pub(crate) use range_total::{CountTask, RemoveRangeTask};
-pub(super) use view::{SlicedView, ViewTask, full_from};
+pub(super) use view::{ReplyEnd, SlicedView, ViewTask, write_short};
 
 /// Maximum number of keys in a slice that writes their contents.
 pub(super) const SLICE_KEYS: usize = 256;
@@ -99,25 +91,42 @@ impl RangeFormat {
 }
 
 /// A command that runs in slices.
-pub(crate) enum SlicedTask {
-    Range(RangeTask),
-    Count(CountTask),
-    Remove(RemoveRangeTask),
-    RemoveKeys(RemoveKeysTask),
-    Lcs(LcsTask),
-    Held(KeyContentsTask),
-    Members(ViewTask<MembersReply>),
-    Several(SetOperationTask),
-    Columns(ViewTask<ColumnsReply>),
-    Elements(ViewTask<ElementsReply>),
-    Positions(PositionsTask),
-    Entries(ViewTask<EntriesReply>),
-    Streams(ReadStreamsTask),
-    Any(RandomTask),
-    SelfTest(SelfTestTask),
-    Geo(GeoSearchTask),
-    Dump(DumpTask),
+pub(crate) trait SlicedTask: Send {
+    /// Runs a slice.
+    fn step(&mut self, slice: &mut TaskSlice, reply: &mut Reply) -> SliceResult;
+
+    /// Returns the bytes that it holds besides its own. The entries that the store keeps for views
+    /// and snapshots are not included; the store counts them.
+    fn held(&self) -> usize {
+        0
+    }
+
+    /// Returns whether the reply is an array with a length that is known only at the end.
+    fn writes_open_array(&self) -> bool {
+        false
+    }
+
+    /// Returns whether its slices change the store.
+    fn writes(&self) -> bool {
+        false
+    }
 }
+
+impl dyn SlicedTask {
+    /// Returns the bytes that it takes, with its own.
+    pub(crate) fn memory(&self) -> usize {
+        size_of_val(self) + self.held()
+    }
+}
+
+impl<T: SlicedTask + 'static> From<T> for Box<dyn SlicedTask> {
+    fn from(task: T) -> Self {
+        Box::new(task)
+    }
+}
+
+/// The progress of a slice, or the error that replaces the reply.
+pub(crate) type SliceResult = Result<TaskProgress, CommandError>;
 
 /// The result of a slice.
 pub(crate) enum TaskProgress {
@@ -165,66 +174,6 @@ impl TaskSlice<'_, '_> {
     }
 }
 
-impl SlicedTask {
-    /// Returns whether the reply is an array with a length that is known only at the end.
-    pub(crate) fn writes_open_array(&self) -> bool {
-        matches!(self, Self::Range(_))
-    }
-
-    /// Returns whether its slices change the store.
-    pub(crate) fn writes(&self) -> bool {
-        matches!(self, Self::Remove(_) | Self::RemoveKeys(_))
-    }
-
-    /// Returns the bytes that it takes. The entries that the store keeps for views and snapshots
-    /// are not included; the store counts them.
-    pub(crate) fn memory(&self) -> usize {
-        let held = match self {
-            Self::Range(task) => task.memory(),
-            Self::Count(task) => task.memory(),
-            Self::Remove(task) => task.memory(),
-            Self::RemoveKeys(task) => task.memory(),
-            Self::Lcs(task) => task.memory(),
-            Self::Held(task) => task.memory(),
-            Self::Several(task) => task.memory(),
-            Self::Any(task) => task.memory(),
-            Self::SelfTest(task) => task.memory(),
-            Self::Geo(task) => task.memory(),
-            Self::Dump(task) => task.memory(),
-            Self::Positions(task) => task.memory(),
-            Self::Streams(task) => task.memory(),
-            Self::Members(_) | Self::Columns(_) | Self::Elements(_) | Self::Entries(_) => 0,
-        };
-        size_of::<Self>() + held
-    }
-
-    pub(crate) fn step(
-        &mut self,
-        slice: &mut TaskSlice<'_, '_>,
-        reply: &mut Reply,
-    ) -> Result<TaskProgress, CommandError> {
-        match self {
-            Self::Range(task) => task.step(slice, reply),
-            Self::Count(task) => task.step(slice, reply),
-            Self::Remove(task) => task.step(slice, reply),
-            Self::RemoveKeys(task) => task.step(slice, reply),
-            Self::Lcs(task) => Ok(task.step(reply)),
-            Self::Held(task) => task.step(slice, reply),
-            Self::Members(task) => task.step(slice, reply),
-            Self::Several(task) => task.step(slice, reply),
-            Self::Columns(task) => task.step(slice, reply),
-            Self::Elements(task) => task.step(slice, reply),
-            Self::Positions(task) => task.step(reply),
-            Self::Entries(task) => task.step(slice, reply),
-            Self::Streams(task) => task.step(slice, reply),
-            Self::Any(task) => task.step(slice, reply),
-            Self::SelfTest(task) => task.step(reply),
-            Self::Geo(task) => task.step(slice, reply),
-            Self::Dump(task) => task.step(slice, reply),
-        }
-    }
-}
-
 /// The snapshot that a range reads.
 pub(crate) enum RangeSnapshot {
     /// Taken for this range. It ends with it.
@@ -256,11 +205,11 @@ pub(crate) struct RangeTask {
     shape_bytes: usize,
     elements: usize,
     /// Writes the rest of the last key, which has long contents.
-    inside: Option<Box<SlicedTask>>,
+    inside: Option<Box<dyn SlicedTask>>,
     /// All slices read this snapshot. Without it, each slice reads the current state.
     snapshot: Option<RangeSnapshot>,
     /// The result of the range, while the versions that were kept for its snapshot are freed.
-    ended: Option<(Result<TaskProgress, CommandError>, SnapshotRelease)>,
+    ended: Option<(SliceResult, SnapshotRelease)>,
 }
 
 impl RangeTask {
@@ -287,33 +236,8 @@ impl RangeTask {
         }
     }
 
-    fn memory(&self) -> usize {
-        self.range.memory() + self.shape_bytes + self.inside.as_ref().map_or(0, |task| task.memory())
-    }
-
-    fn step(
-        &mut self,
-        slice: &mut TaskSlice<'_, '_>,
-        reply: &mut Reply,
-    ) -> Result<TaskProgress, CommandError> {
-        if self.ended.is_none() {
-            let progress = self.write_slice(slice, reply);
-            let ended = !matches!(progress, Ok(TaskProgress::More));
-            match self.snapshot.take_if(|_| ended) {
-                Some(RangeSnapshot::Own(snapshot)) => self.ended = Some((progress, snapshot.release())),
-                Some(RangeSnapshot::Held(_)) | None => return progress,
-            }
-        }
-        let done = self.ended.take_if(|(_, kept)| !kept.step(SLICE_VERSIONS));
-        done.map_or(Ok(TaskProgress::More), |(end, _)| end)
-    }
-
     /// Continues with a key that has long contents. Returns whether more of it is left.
-    fn continue_inside(
-        &mut self,
-        slice: &mut TaskSlice<'_, '_>,
-        reply: &mut Reply,
-    ) -> Result<bool, CommandError> {
+    fn continue_inside(&mut self, slice: &mut TaskSlice, reply: &mut Reply) -> Result<bool, CommandError> {
         let Some(task) = &mut self.inside else { return Ok(false) };
         let more = matches!(task.step(slice, reply)?, TaskProgress::More);
         // The slice showed the moment only if the snapshot is still complete.
@@ -324,11 +248,7 @@ impl RangeTask {
         Ok(more)
     }
 
-    fn write_slice(
-        &mut self,
-        slice: &mut TaskSlice<'_, '_>,
-        reply: &mut Reply,
-    ) -> Result<TaskProgress, CommandError> {
+    fn write_slice(&mut self, slice: &mut TaskSlice, reply: &mut Reply) -> SliceResult {
         if self.continue_inside(slice, reply)? {
             return Ok(TaskProgress::More);
         }
@@ -381,13 +301,36 @@ impl RangeTask {
     }
 }
 
+impl SlicedTask for RangeTask {
+    fn step(&mut self, slice: &mut TaskSlice, reply: &mut Reply) -> SliceResult {
+        if self.ended.is_none() {
+            let progress = self.write_slice(slice, reply);
+            let ended = !matches!(progress, Ok(TaskProgress::More));
+            match self.snapshot.take_if(|_| ended) {
+                Some(RangeSnapshot::Own(snapshot)) => self.ended = Some((progress, snapshot.release())),
+                Some(RangeSnapshot::Held(_)) | None => return progress,
+            }
+        }
+        let done = self.ended.take_if(|(_, kept)| !kept.step(SLICE_VERSIONS));
+        done.map_or(Ok(TaskProgress::More), |(end, _)| end)
+    }
+
+    fn held(&self) -> usize {
+        self.range.memory() + self.shape_bytes + self.inside.as_ref().map_or(0, |task| task.memory())
+    }
+
+    fn writes_open_array(&self) -> bool {
+        true
+    }
+}
+
 /// Writes one key. Returns the number of elements. Leaves long contents to a task in `inside`.
 fn write_entry(
     key: &[u8],
     row: RowView,
     shape: &RangeFormat,
     reply: &mut Reply,
-    inside: &mut Option<Box<SlicedTask>>,
+    inside: &mut Option<Box<dyn SlicedTask>>,
 ) -> Result<usize, CommandError> {
     match shape {
         RangeFormat::Keys | RangeFormat::Matching(_) => {
@@ -415,7 +358,7 @@ fn write_entry(
             *inside = write_stream_payload(row, reply)?;
         }
         _ => match long_contents(row)? {
-            Some(task) => *inside = Some(Box::new(task)),
+            Some(task) => *inside = Some(task),
             None => write_contents(row, reply)?,
         },
     }
@@ -424,7 +367,10 @@ fn write_entry(
 
 /// Writes the payload of a stream, as DUMP does, because its entries alone are not all of it.
 /// Returns the task that writes a long one.
-fn write_stream_payload(row: RowView, reply: &mut Reply) -> Result<Option<Box<SlicedTask>>, CommandError> {
+fn write_stream_payload(
+    row: RowView,
+    reply: &mut Reply,
+) -> Result<Option<Box<dyn SlicedTask>>, CommandError> {
     let (mut long, start) = (LongReply::Slices(None), reply.position());
     row.stream(|stream| answer_stream(stream, reply, &mut long))?.transpose()?;
     if let LongReply::Slices(Some(task)) = long {

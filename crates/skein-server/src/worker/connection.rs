@@ -33,7 +33,7 @@ pub(super) struct Connection {
     pub client: ClientState,
     pub input: RequestBuffer,
     /// The command that runs in slices. Later requests wait for it.
-    pub task: Option<Box<SlicedTask>>,
+    pub task: Option<Box<dyn SlicedTask>>,
     /// The time and arguments of `task`.
     pub long: Option<Box<SlicedCommandTime>>,
     /// Whether the first request must run in slices, outside the batches.

@@ -7,9 +7,9 @@ use std::ops::ControlFlow;
 
 use super::short::counted_body;
 use super::write_payload;
+use crate::commands::CommandError;
 use crate::commands::reply_limit::check_reply_bytes;
-use crate::commands::task::{SLICE_BYTES, SLICE_KEYS, TaskProgress, TaskSlice};
-use crate::commands::{CommandError, Replied};
+use crate::commands::task::{SLICE_BYTES, SLICE_KEYS, SliceResult, SlicedTask, TaskProgress, TaskSlice};
 use crate::resp::Reply;
 use skein_data::{
     ColumnsReader, ElementsView, EntriesView, ListReader, MembersView, ScanDirection, ScoreRangeView,
@@ -70,8 +70,19 @@ impl DumpTask {
         let viewed = |view| DumpedView::Stream(Box::new(view), StreamWriter::default(), position, groups);
         Ok(view.map(|view| Self { viewed: viewed(view) }))
     }
+}
 
-    pub(in crate::commands) fn memory(&self) -> usize {
+impl SlicedTask for DumpTask {
+    fn step(&mut self, slice: &mut TaskSlice, reply: &mut Reply) -> SliceResult {
+        let more = self.viewed.step()?;
+        check_reply_bytes(self.held(), slice.reply_bytes_max, WAY_OUT)?;
+        if !more {
+            write_payload(self.viewed.take_body(), reply);
+        }
+        Ok(if more { TaskProgress::More } else { TaskProgress::Done })
+    }
+
+    fn held(&self) -> usize {
         match &self.viewed {
             DumpedView::Hash(_, body) | DumpedView::Set(_, body) | DumpedView::SortedSet(_, body) => {
                 body.capacity()
@@ -79,31 +90,6 @@ impl DumpTask {
             DumpedView::List(_, list) => list.byte_len(),
             DumpedView::Stream(_, written, ..) => written.byte_len(),
         }
-    }
-
-    pub(in crate::commands) fn step(
-        &mut self,
-        slice: &TaskSlice<'_, '_>,
-        reply: &mut Reply,
-    ) -> Result<TaskProgress, CommandError> {
-        let more = self.step_within(slice.reply_bytes_max, reply)?;
-        Ok(if more { TaskProgress::More } else { TaskProgress::Done })
-    }
-
-    /// Writes a part of the body, or the reply. Returns whether there is more to do.
-    fn step_within(&mut self, most: usize, reply: &mut Reply) -> Result<bool, CommandError> {
-        let more = self.viewed.step()?;
-        check_reply_bytes(self.memory(), most, WAY_OUT)?;
-        if !more {
-            write_payload(self.viewed.take_body(), reply);
-        }
-        Ok(more)
-    }
-
-    /// Does all steps.
-    pub(super) fn finish(mut self, most: usize, reply: &mut Reply) -> Replied {
-        while self.step_within(most, reply)? {}
-        Ok(())
     }
 }
 

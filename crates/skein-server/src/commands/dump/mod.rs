@@ -21,7 +21,6 @@ mod short;
 mod streams;
 mod whole;
 
-pub(crate) use long::DumpTask;
 pub(super) use restore::restore;
 pub(super) use short::{answer_stream, dump};
 pub(super) use whole::write_whole_payload;

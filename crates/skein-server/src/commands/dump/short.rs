@@ -12,9 +12,9 @@ use std::ops::ControlFlow;
 
 use super::long::DumpTask;
 use super::write_payload;
+use crate::commands::Replied;
 use crate::commands::keys::{integers_of, is_list, is_packed};
 use crate::commands::task::{AT_ONCE, AT_ONCE_BYTES, LongReply};
-use crate::commands::{Replied, SlicedTask};
 use crate::config::settings::EncodingLimits;
 use crate::resp::double::write_double;
 use crate::resp::{Args, Reply};
@@ -78,7 +78,7 @@ fn answer(
     match body {
         _ if is_empty => reply.null(),
         Some(body) => write_payload(body, reply),
-        None => long.begin(reply, || task().map(SlicedTask::Dump)),
+        None => long.begin(reply, task),
     }
 }
 
@@ -91,7 +91,7 @@ pub(in crate::commands) fn answer_stream(
     if stream.len() > AT_ONCE as u64 {
         let mut failed = None;
         long.begin(reply, || match DumpTask::stream(stream) {
-            Ok(task) => task.map(SlicedTask::Dump),
+            Ok(task) => task,
             Err(error) => {
                 failed = Some(error);
                 None

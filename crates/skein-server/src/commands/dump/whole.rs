@@ -2,9 +2,10 @@
 
 use super::short::answer_row;
 use crate::commands::CommandError;
-use crate::commands::task::{LongReply, SlicedTask};
+use crate::commands::task::{LongReply, TaskProgress, TaskSlice};
+use crate::notice::key_events::KeyChanges;
 use crate::resp::Reply;
-use skein_data::EngineKeys;
+use skein_data::{EngineKeys, Ticket};
 
 /// Writes a head, which receives the expiry time of the key, and the payload as a bulk string.
 /// Returns `false` if the key is absent; then the head may be written already.
@@ -26,10 +27,15 @@ pub(in crate::commands) fn write_whole_payload(
         payload = out.position();
         answer_row(row, out, &mut long).map(|()| true)
     })?;
-    if let LongReply::Slices(Some(task)) = long
-        && let SlicedTask::Dump(task) = *task
-    {
-        task.finish(most, out)?;
+    if let LongReply::Slices(Some(mut task)) = long {
+        let mut slice = TaskSlice {
+            session: keys,
+            changes: &mut KeyChanges::default(),
+            ticket: Ticket::default(),
+            reply_bytes_max: most,
+            start: payload,
+        };
+        while matches!(task.step(&mut slice, out)?, TaskProgress::More) {}
     }
     // A collection that was removed during the call has no payload but null.
     Ok(is_present && !matches!(out.written(payload), NULL | []))

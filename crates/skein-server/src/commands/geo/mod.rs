@@ -18,5 +18,3 @@ mod search_commands;
 mod search_task;
 pub(crate) mod table;
 mod units;
-
-pub(super) use search_task::GeoSearchTask;

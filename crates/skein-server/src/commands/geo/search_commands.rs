@@ -8,7 +8,7 @@ use super::search::MemberSearch;
 use super::search_task::GeoSearchTask;
 use crate::commands::sorted_sets::{ScoredMembers, answer_of_kind, put_found};
 use crate::commands::task::{AT_ONCE, LongReply};
-use crate::commands::{AfterCommand, CommandContext, CommandResult, Replied, SlicedTask, is};
+use crate::commands::{AfterCommand, CommandContext, CommandResult, Replied, is};
 use crate::resp::{Args, Reply};
 use skein_data::{CollectionKind, RowView, ScanDirection, SetReader};
 
@@ -34,7 +34,7 @@ fn reply_with(query: &GeoQuery<'_>, set: Option<&SetReader>, reply: &mut Reply, 
     let mut search = MemberSearch::new(query, area);
     let ranges = search.ranges(set);
     if ranges.iter().map(|range| range.end - range.start).sum::<u64>() > AT_ONCE as u64 {
-        return long.begin(reply, || Some(SlicedTask::Geo(GeoSearchTask::new(search, set, &ranges))));
+        return long.begin(reply, || Some(GeoSearchTask::new(search, set, &ranges)));
     }
     search_all(&mut search, set, &ranges);
     reply.array(search.len());

@@ -8,7 +8,7 @@ use std::ops::{ControlFlow, Range};
 
 use super::search::MemberSearch;
 use crate::commands::CommandError;
-use crate::commands::task::{SLICE_KEYS, TaskProgress, TaskSlice, full_from};
+use crate::commands::task::{ReplyEnd, SLICE_KEYS, SliceResult, SlicedTask, TaskProgress, TaskSlice};
 use crate::resp::Reply;
 use skein_data::{ScanDirection, ScoreRangeView, SetReader};
 
@@ -34,16 +34,26 @@ impl GeoSearchTask {
         Self { search, views: ranges.iter().filter_map(view).collect(), writes: false }
     }
 
-    /// Returns the bytes that it holds.
-    pub(in crate::commands) fn memory(&self) -> usize {
-        self.search.memory()
+    fn write(&mut self, slice: &TaskSlice<'_, '_>, reply: &mut Reply) -> Result<TaskProgress, CommandError> {
+        if !std::mem::replace(&mut self.writes, true) {
+            reply.array(self.search.len());
+        }
+        let end = ReplyEnd::of_slice(reply);
+        for _ in 0..SLICE_KEYS {
+            if !self.search.write_next(reply) {
+                return Ok(TaskProgress::Done);
+            }
+            slice.check_len(reply, WAY_OUT)?;
+            if end.check(reply).is_break() {
+                break;
+            }
+        }
+        Ok(TaskProgress::More)
     }
+}
 
-    pub(in crate::commands) fn step(
-        &mut self,
-        slice: &TaskSlice<'_, '_>,
-        reply: &mut Reply,
-    ) -> Result<TaskProgress, CommandError> {
+impl SlicedTask for GeoSearchTask {
+    fn step(&mut self, slice: &mut TaskSlice, reply: &mut Reply) -> SliceResult {
         if let Some(view) = self.views.front_mut() {
             let mut enough = ControlFlow::Continue(());
             let more = view.step(SLICE_MEMBERS, |score, member| {
@@ -61,20 +71,7 @@ impl GeoSearchTask {
         self.write(slice, reply)
     }
 
-    fn write(&mut self, slice: &TaskSlice<'_, '_>, reply: &mut Reply) -> Result<TaskProgress, CommandError> {
-        if !std::mem::replace(&mut self.writes, true) {
-            reply.array(self.search.len());
-        }
-        let full = full_from(reply.position());
-        for _ in 0..SLICE_KEYS {
-            if !self.search.write_next(reply) {
-                return Ok(TaskProgress::Done);
-            }
-            slice.check_len(reply, WAY_OUT)?;
-            if full(reply).is_break() {
-                break;
-            }
-        }
-        Ok(TaskProgress::More)
+    fn held(&self) -> usize {
+        self.search.memory()
     }
 }

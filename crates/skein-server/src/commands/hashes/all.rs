@@ -1,11 +1,9 @@
 //! HGETALL, HKEYS, HVALS: all columns of a key, at once if there are few, otherwise in slices. As
 //! in Redis, the reply shows a single moment.
 
-use std::ops::ControlFlow;
-
 use super::{answer_of, write_each};
-use crate::commands::task::{AT_ONCE, AT_ONCE_BYTES, LongReply, SlicedView, ViewTask};
-use crate::commands::{CommandError, Replied, SlicedTask};
+use crate::commands::task::{AT_ONCE, LongReply, ReplyEnd, SLICE_KEYS, SlicedView, ViewTask, write_short};
+use crate::commands::{CommandError, Replied};
 use crate::resp::Reply;
 use skein_data::{ColumnsReader, MembersView, RowView};
 
@@ -52,32 +50,21 @@ pub(super) fn answer(
                 write_each(columns, reply, start, |name, value, reply| part.column(name, value, reply));
             }
             Some(columns) => {
-                if !write_short(columns, reply, part) {
+                let is_written = write_short(columns.len() as u64, reply, |count, end, reply| {
+                    part.head(count, reply);
+                    columns.walk(None, |name, value| {
+                        part.column(name, value, reply);
+                        end.check(reply)
+                    });
+                });
+                if !is_written {
                     let task = || columns.view().map(|view| ViewTask::new(ColumnsReply { view, part }));
-                    long.begin(reply, || task().map(SlicedTask::Columns));
+                    long.begin(reply, task);
                 }
             }
         }
         Ok(())
     })
-}
-
-/// Writes columns if there are few. Otherwise writes nothing and returns false.
-fn write_short(columns: &ColumnsReader, reply: &mut Reply, part: ColumnParts) -> bool {
-    if columns.len() > AT_ONCE {
-        return false;
-    }
-    let (start, mut fits) = (reply.position(), true);
-    part.head(columns.len(), reply);
-    columns.walk(None, |name, value| {
-        part.column(name, value, reply);
-        fits = reply.position() - start <= AT_ONCE_BYTES;
-        if fits { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-    });
-    if !fits {
-        reply.truncate(start);
-    }
-    fits
 }
 
 /// The reply of HGETALL and its relatives with many columns; also inside a range of keys.
@@ -107,15 +94,10 @@ impl SlicedView for ColumnsReply {
         self.part.head(count, reply);
     }
 
-    fn some(
-        &mut self,
-        most: usize,
-        full: impl Fn(&Reply) -> ControlFlow<()>,
-        reply: &mut Reply,
-    ) -> Result<bool, CommandError> {
-        Ok(self.view.step(most, |name, value| {
+    fn some(&mut self, end: ReplyEnd, reply: &mut Reply) -> Result<bool, CommandError> {
+        Ok(self.view.step(SLICE_KEYS, |name, value| {
             self.part.column(name, value, reply);
-            full(reply)
+            end.check(reply)
         })?)
     }
 }

@@ -1,7 +1,7 @@
 //! DEL and UNLINK: at once together with other writes, or in slices for many keys. The removal is
 //! not atomic: other clients may see some of the keys removed and others not.
 
-use crate::commands::task::{SLICE_KEYS, SlicedTask, TaskProgress, TaskSlice};
+use crate::commands::task::{SLICE_KEYS, SliceResult, SlicedTask, TaskProgress, TaskSlice};
 use crate::commands::{AfterCommand, CommandContext, CommandError, CommandResult, Replied};
 use crate::resp::{Args, Reply};
 use skein_data::EngineWriter;
@@ -40,7 +40,7 @@ pub(super) fn del_in_slices(_: &mut CommandContext, args: &Args, _: &mut Reply) 
         task.keys.extend_from_slice(key);
         task.ends.push(task.keys.len());
     }
-    Ok(AfterCommand::Slices(Box::new(SlicedTask::RemoveKeys(task))))
+    Ok(AfterCommand::slices(task))
 }
 
 /// The removal of many keys in slices.
@@ -58,16 +58,10 @@ impl RemoveKeysTask {
         let start = at.checked_sub(1).map_or(0, |before| self.ends[before]);
         &self.keys[start..self.ends[at]]
     }
+}
 
-    pub(in crate::commands) fn memory(&self) -> usize {
-        self.keys.capacity() + self.ends.capacity() * size_of::<usize>()
-    }
-
-    pub(in crate::commands) fn step(
-        &mut self,
-        slice: &mut TaskSlice<'_, '_>,
-        reply: &mut Reply,
-    ) -> Result<TaskProgress, CommandError> {
+impl SlicedTask for RemoveKeysTask {
+    fn step(&mut self, slice: &mut TaskSlice, reply: &mut Reply) -> SliceResult {
         let some = self.done..self.ends.len().min(self.done + SLICE_KEYS);
         let keys = || some.clone().map(|at| self.key(at));
         let watch = slice.changes.begin_removal(slice.session, keys());
@@ -81,5 +75,13 @@ impl RemoveKeysTask {
         }
         reply.count(self.count);
         Ok(TaskProgress::Done)
+    }
+
+    fn held(&self) -> usize {
+        self.keys.capacity() + self.ends.capacity() * size_of::<usize>()
+    }
+
+    fn writes(&self) -> bool {
+        true
     }
 }

@@ -20,7 +20,6 @@ mod ranges;
 pub(crate) mod table;
 
 pub(super) use blocking::{BLMOVE, BLMPOP, BLPOP, BRPOP, BRPOPLPUSH};
-pub(super) use positions::PositionsTask;
 pub(super) use ranges::{ElementsReply, write_elements};
 
 use super::CommandError;

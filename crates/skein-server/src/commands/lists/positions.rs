@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 
 use super::{answer_of, parse_integer};
 use crate::commands::command_error::SYNTAX;
-use crate::commands::task::{AT_ONCE, LongReply, TaskProgress};
+use crate::commands::task::{AT_ONCE, LongReply, SliceResult, TaskProgress, TaskSlice};
 use crate::commands::{CommandError, Replied, SlicedTask, is};
 use crate::resp::{Args, Reply};
 use skein_data::{ElementsView, ListReader, RowView};
@@ -148,7 +148,7 @@ pub(super) fn lpos(row: Option<RowView>, args: &Args, reply: &mut Reply, long: &
         if let Some(list) = list {
             if left > AT_ONCE as u64 {
                 let task = || Some(PositionsTask { view: list.view(first, left)?, search });
-                long.begin(reply, || task().map(SlicedTask::Positions));
+                long.begin(reply, task);
                 return Ok(());
             }
             list.walk_from(first, |element| {
@@ -168,12 +168,8 @@ pub(crate) struct PositionsTask {
     search: PositionSearch,
 }
 
-impl PositionsTask {
-    pub(in crate::commands) fn memory(&self) -> usize {
-        self.search.element.len() + self.search.found.capacity() * size_of::<u64>()
-    }
-
-    pub(in crate::commands) fn step(&mut self, reply: &mut Reply) -> Result<TaskProgress, CommandError> {
+impl SlicedTask for PositionsTask {
+    fn step(&mut self, _: &mut TaskSlice, reply: &mut Reply) -> SliceResult {
         let Self { view, search } = self;
         let mut ended = false;
         let more = view.step(SLICE_ELEMENTS, |element| {
@@ -186,6 +182,10 @@ impl PositionsTask {
         }
         search.write(reply);
         Ok(TaskProgress::Done)
+    }
+
+    fn held(&self) -> usize {
+        self.search.element.len() + self.search.found.capacity() * size_of::<u64>()
     }
 }
 

@@ -4,8 +4,8 @@
 use std::ops::{ControlFlow, Range};
 
 use super::{answer_of, index_from_front, parse_integer};
-use crate::commands::task::{AT_ONCE, AT_ONCE_BYTES, LongReply, SlicedView, ViewTask};
-use crate::commands::{CommandError, Replied, SlicedTask};
+use crate::commands::task::{AT_ONCE, LongReply, ReplyEnd, SLICE_KEYS, SlicedView, ViewTask, write_short};
+use crate::commands::{CommandError, Replied};
 use crate::resp::{Args, Reply};
 use skein_data::{ElementsView, EngineWriter, ListReader, RowView, RowWriter as _};
 
@@ -36,35 +36,27 @@ pub(super) fn lrange(row: Option<RowView>, args: &Args, reply: &mut Reply, long:
             return Ok(());
         };
         let range = asked.within(list.len());
-        if !write_short(list, &range, reply) {
+        if !write_elements_of(list, &range, reply) {
             let task = || list.view(range.start, range.end - range.start);
-            long.begin(reply, || Some(SlicedTask::Elements(ViewTask::new(ElementsReply { view: task()? }))));
+            long.begin(reply, || Some(ViewTask::new(ElementsReply { view: task()? })));
         }
         Ok(())
     })
 }
 
 /// Writes elements if they are few. Otherwise writes nothing and returns false.
-fn write_short(list: &ListReader, range: &Range<u64>, reply: &mut Reply) -> bool {
-    let (start, mut left) = (reply.position(), range.end - range.start);
-    if left > AT_ONCE as u64 {
-        return false;
-    }
-    reply.array(usize::try_from(left).unwrap_or(usize::MAX));
-    if left == 0 {
-        return true;
-    }
-    let mut fits = true;
-    list.walk_from(range.start, |element| {
-        reply.bulk(element);
-        left -= 1;
-        fits = reply.position() - start <= AT_ONCE_BYTES;
-        if left > 0 && fits { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-    });
-    if !fits {
-        reply.truncate(start);
-    }
-    fits
+fn write_elements_of(list: &ListReader, range: &Range<u64>, reply: &mut Reply) -> bool {
+    write_short(range.end - range.start, reply, |mut left, end, reply| {
+        reply.array(left);
+        if left == 0 {
+            return;
+        }
+        list.walk_from(range.start, |element| {
+            reply.bulk(element);
+            left -= 1;
+            if left > 0 { end.check(reply) } else { ControlFlow::Break(()) }
+        });
+    })
 }
 
 /// Writes all elements of a list that has few.
@@ -98,19 +90,10 @@ impl SlicedView for ElementsReply {
         self.view.left()
     }
 
-    fn head(&self, count: usize, reply: &mut Reply) {
-        reply.array(count);
-    }
-
-    fn some(
-        &mut self,
-        most: usize,
-        full: impl Fn(&Reply) -> ControlFlow<()>,
-        reply: &mut Reply,
-    ) -> Result<bool, CommandError> {
-        Ok(self.view.step(most, |element| {
+    fn some(&mut self, end: ReplyEnd, reply: &mut Reply) -> Result<bool, CommandError> {
+        Ok(self.view.step(SLICE_KEYS, |element| {
             reply.bulk(element);
-            full(reply)
+            end.check(reply)
         })?)
     }
 }

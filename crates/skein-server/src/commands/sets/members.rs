@@ -5,9 +5,7 @@ use crate::commands::sorted_sets::{
     MemberFormat, MembersReply, answer_of_kind, change_named, with_set_of, write_members,
 };
 use crate::commands::task::LongReply;
-use crate::commands::{
-    AfterCommand, CommandContext, CommandError, CommandResult, Replied, RequestRun, SlicedTask,
-};
+use crate::commands::{AfterCommand, CommandContext, CommandError, CommandResult, Replied, RequestRun};
 use crate::resp::{Args, Reply};
 use skein_data::{CollectionKind, EngineWriter, RowView, RowWriter as _, SetReader};
 
@@ -69,7 +67,7 @@ pub(super) fn smembers(row: Option<RowView>, _: &Args, reply: &mut Reply, long: 
         match set {
             None => MemberFormat::Set.head(0, reply),
             Some(set) if MembersReply::is_long(set) => {
-                long.begin(reply, || MembersReply::all(set, MemberFormat::Set).map(SlicedTask::Members));
+                long.begin(reply, || MembersReply::all(set, MemberFormat::Set));
             }
             Some(set) => write_members(set, MemberFormat::Set, reply),
         }

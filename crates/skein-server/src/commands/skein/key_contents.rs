@@ -3,8 +3,8 @@
 //! written in slices.
 
 use super::{long_contents, write_contents};
-use crate::commands::task::{SlicedTask, TaskProgress, TaskSlice};
-use crate::commands::{AfterCommand, CommandError, CommandResult};
+use crate::commands::task::{SliceResult, SlicedTask, TaskProgress, TaskSlice};
+use crate::commands::{AfterCommand, CommandResult};
 use crate::resp::Reply;
 use skein_data::RowView;
 
@@ -34,8 +34,8 @@ impl PairedWith {
 /// Replies at once if the contents are short. Otherwise writes nothing and returns a task.
 pub(super) fn answer(row: RowView, beside: PairedWith, reply: &mut Reply) -> CommandResult {
     if let Some(inside) = long_contents(row)? {
-        let task = KeyContentsTask { inside: Box::new(inside), beside, new: true };
-        return Ok(AfterCommand::Slices(Box::new(SlicedTask::Held(task))));
+        let task = KeyContentsTask { inside, beside, new: true };
+        return Ok(AfterCommand::slices(task));
     }
     let start = reply.position();
     beside.begin(reply);
@@ -49,22 +49,14 @@ pub(super) fn answer(row: RowView, beside: PairedWith, reply: &mut Reply) -> Com
 
 /// Writes long contents of a key.
 pub(crate) struct KeyContentsTask {
-    inside: Box<SlicedTask>,
+    inside: Box<dyn SlicedTask>,
     beside: PairedWith,
     /// Nothing is written yet.
     new: bool,
 }
 
-impl KeyContentsTask {
-    pub(in crate::commands) fn memory(&self) -> usize {
-        self.inside.memory()
-    }
-
-    pub(in crate::commands) fn step(
-        &mut self,
-        slice: &mut TaskSlice<'_, '_>,
-        reply: &mut Reply,
-    ) -> Result<TaskProgress, CommandError> {
+impl SlicedTask for KeyContentsTask {
+    fn step(&mut self, slice: &mut TaskSlice, reply: &mut Reply) -> SliceResult {
         if std::mem::take(&mut self.new) {
             self.beside.begin(reply);
         }
@@ -73,5 +65,9 @@ impl KeyContentsTask {
             self.beside.end(reply);
         }
         Ok(progress)
+    }
+
+    fn held(&self) -> usize {
+        self.inside.memory()
     }
 }

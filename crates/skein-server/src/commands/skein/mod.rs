@@ -9,7 +9,6 @@ mod snapshot;
 pub(crate) mod table;
 mod versions;
 
-pub(super) use key_contents::KeyContentsTask;
 pub(super) use snapshot::snapshot;
 
 use super::{CommandError, Replied, SlicedTask};
@@ -22,18 +21,18 @@ use crate::resp::Reply;
 use skein_data::RowView;
 
 /// Returns a task that writes the contents of a row in slices, or `None` if the row is short.
-pub(crate) fn long_contents(row: RowView) -> Result<Option<SlicedTask>, CommandError> {
+pub(crate) fn long_contents(row: RowView) -> Result<Option<Box<dyn SlicedTask>>, CommandError> {
     let format = MemberFormat::of_contents(row);
     if let Some(members) = row.any_set(|set| MembersReply::all(set, format))? {
-        return Ok(members.map(SlicedTask::Members));
+        return Ok(members.map(Into::into));
     }
     if let Some(elements) = row.list(ElementsReply::all)? {
-        return Ok(elements.map(SlicedTask::Elements));
+        return Ok(elements.map(Into::into));
     }
     if let Some(entries) = row.stream(EntriesReply::all)? {
-        return Ok(entries.map(SlicedTask::Entries));
+        return Ok(entries.map(Into::into));
     }
-    Ok(row.columns(ColumnsReply::all)?.flatten().map(SlicedTask::Columns))
+    Ok(row.columns(ColumnsReply::all)?.flatten().map(Into::into))
 }
 
 /// Begins the details of a row: an array of its type, its expiry time in milliseconds since 1970

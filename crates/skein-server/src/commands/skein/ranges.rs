@@ -5,7 +5,7 @@ use std::ops::Bound;
 use skein_syntax::{KeyRange, RangeMoment, RangeOptions};
 
 use super::snapshot::NONE_HELD;
-use crate::commands::task::{CountTask, RangeSnapshot, RangeTask, RemoveRangeTask, SlicedTask};
+use crate::commands::task::{CountTask, RangeSnapshot, RangeTask, RemoveRangeTask};
 use crate::commands::{AfterCommand, CommandContext, CommandResult};
 use crate::resp::{Args, Reply};
 use skein_data::ScanDirection;
@@ -34,7 +34,7 @@ fn over(
         _ => context.client.keyspace(),
     };
     let task = RangeTask::new(keyspace, range, direction, options.limit, options.shown.into(), snapshot);
-    Ok(AfterCommand::Slices(Box::new(SlicedTask::Range(task))))
+    Ok(AfterCommand::slices(task))
 }
 
 pub(super) fn range(context: &mut CommandContext, args: &Args, reply: &mut Reply) -> CommandResult {
@@ -55,7 +55,7 @@ pub(super) fn count(context: &mut CommandContext, args: &Args, reply: &mut Reply
         }
         Some(range) => {
             let task = CountTask::new(context.client.keyspace(), range);
-            return Ok(AfterCommand::Slices(Box::new(SlicedTask::Count(task))));
+            return Ok(AfterCommand::slices(task));
         }
     }
     Ok(AfterCommand::Done)
@@ -69,7 +69,7 @@ pub(super) fn del_range(context: &mut CommandContext, args: &Args, reply: &mut R
         }
         Some(range) => {
             let task = RemoveRangeTask::counting(context.client.keyspace(), range);
-            Ok(AfterCommand::Slices(Box::new(SlicedTask::Remove(task))))
+            Ok(AfterCommand::slices(task))
         }
     }
 }

@@ -20,7 +20,7 @@ pub(super) fn getv(row: Option<RowView>, _: &Args, reply: &mut Reply, long: &mut
         return Ok(());
     };
     if let AfterCommand::Slices(task) = answer(row, PairedWith::Version(row.version()), reply)? {
-        long.begin(reply, || Some(*task));
+        long.begin(reply, || Some(task));
     }
     Ok(())
 }

@@ -21,7 +21,7 @@ use super::set_operation_task::{SetOperationReply, SetOperationTask};
 use super::{MEMBER_OVERHEAD, MemberFormat, check_reply_len, in_order};
 use crate::commands::command_error::{NOT_AN_INTEGER, SYNTAX};
 use crate::commands::task::AT_ONCE;
-use crate::commands::{AfterCommand, CommandContext, CommandError, CommandResult, SlicedTask, is};
+use crate::commands::{AfterCommand, CommandContext, CommandError, CommandResult, is};
 use crate::resp::double::parse_double;
 use crate::resp::{Args, Reply};
 use skein_data::{CollectionKind, EngineKeys, Member, ScanDirection, SetReader};
@@ -331,7 +331,7 @@ pub(in crate::commands) fn reply_with(
     wanted.sort();
     if wanted.is_long() {
         let task = SetOperationTask::new(engine_keys, &wanted, SetOperationReply::Members(shape))?;
-        return Ok(AfterCommand::Slices(Box::new(SlicedTask::Several(task))));
+        return Ok(AfterCommand::slices(task));
     }
     let mut found = wanted.find(engine_keys)?;
     check_reply_len(found.iter().map(|(_, member)| member.len() + MEMBER_OVERHEAD).sum())?;
@@ -394,7 +394,7 @@ pub(in crate::commands) fn count_with(
     wanted.sort();
     if wanted.is_long() {
         let task = SetOperationTask::new(engine_keys, &wanted, SetOperationReply::Count(limit))?;
-        return Ok(AfterCommand::Slices(Box::new(SlicedTask::Several(task))));
+        return Ok(AfterCommand::slices(task));
     }
     reply.places((wanted.find(engine_keys)?.len() as u64).min(limit));
     Ok(AfterCommand::Done)

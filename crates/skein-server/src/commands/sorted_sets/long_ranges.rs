@@ -4,11 +4,9 @@
 //! (`ScoreRangeView`), which keeps the former entries of later writes. The reply is sent only when
 //! it is complete.
 
-use std::ops::ControlFlow;
-
 use super::MemberFormat;
 use crate::commands::CommandError;
-use crate::commands::task::{AT_ONCE, SlicedView, ViewTask};
+use crate::commands::task::{AT_ONCE, ReplyEnd, SLICE_KEYS, SlicedView, ViewTask};
 use crate::resp::Reply;
 use skein_data::{ScanDirection, ScoreRangeView, SetReader};
 
@@ -48,15 +46,10 @@ impl SlicedView for MembersReply {
         self.shape.head(count, reply);
     }
 
-    fn some(
-        &mut self,
-        most: usize,
-        full: impl Fn(&Reply) -> ControlFlow<()>,
-        reply: &mut Reply,
-    ) -> Result<bool, CommandError> {
-        Ok(self.view.step(most, |score, member| {
+    fn some(&mut self, end: ReplyEnd, reply: &mut Reply) -> Result<bool, CommandError> {
+        Ok(self.view.step(SLICE_KEYS, |score, member| {
             self.shape.member(score, member, reply);
-            full(reply)
+            end.check(reply)
         })?)
     }
 }

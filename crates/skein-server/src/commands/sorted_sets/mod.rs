@@ -40,7 +40,6 @@ pub(super) use long_ranges::MembersReply;
 pub(super) use remove::{
     ScoredMembers, change_named, parse_count, remove_named, remove_popped, write_popped,
 };
-pub(super) use set_operation_task::SetOperationTask;
 
 use std::cmp::Ordering;
 use std::ops::ControlFlow;

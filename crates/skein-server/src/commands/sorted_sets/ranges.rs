@@ -8,8 +8,8 @@ use super::bounds::{MemberRange, RangeBy};
 use super::long_ranges::MembersReply;
 use super::{MemberFormat, answer_of, with_set};
 use crate::commands::command_error::{NOT_AN_INTEGER, SYNTAX};
-use crate::commands::task::{AT_ONCE, AT_ONCE_BYTES, LongReply};
-use crate::commands::{CommandError, Replied, SlicedTask, is};
+use crate::commands::task::{LongReply, write_short};
+use crate::commands::{CommandError, Replied, is};
 use crate::resp::{Args, Reply};
 use skein_data::{RowView, ScanDirection, ScoreRangeView, SetReader};
 
@@ -146,39 +146,22 @@ pub(super) fn answer(
             Ok(())
         }
         Some(set) => {
-            let places = asked.places(set)?;
-            if !write_short(&asked, set, &places, reply) {
-                let shape = MemberFormat::of(asked.scores, reply);
+            let (places, shape) = (asked.places(set)?, MemberFormat::of(asked.scores, reply));
+            let count = places.end.saturating_sub(places.start);
+            let is_written = write_short(count, reply, |count, end, reply| {
+                shape.head(count, reply);
+                asked.walk(set, &places, |score, member| {
+                    shape.member(score, member, reply);
+                    end.check(reply)
+                });
+            });
+            if !is_written {
                 let task = || asked.view(set, &places).map(|view| MembersReply::task(view, shape));
-                long.begin(reply, || task().map(SlicedTask::Members));
+                long.begin(reply, task);
             }
             Ok(())
         }
     })
-}
-
-/// Writes a short range. Otherwise writes nothing and returns false.
-fn write_short(asked: &RangeQuery<'_>, set: &SetReader, places: &Range<u64>, reply: &mut Reply) -> bool {
-    let count = usize::try_from(places.end.saturating_sub(places.start)).unwrap_or(usize::MAX);
-    if count > AT_ONCE {
-        return false;
-    }
-    let start = reply.position();
-    let shape = MemberFormat::of(asked.scores, reply);
-    shape.head(count, reply);
-    let mut fits = true;
-    asked.walk(set, places, |score, member| {
-        fits = reply.position() - start <= AT_ONCE_BYTES;
-        if !fits {
-            return ControlFlow::Break(());
-        }
-        shape.member(score, member, reply);
-        ControlFlow::Continue(())
-    });
-    if !fits {
-        reply.truncate(start);
-    }
-    fits
 }
 
 pub(super) fn count(row: Option<RowView>, args: &Args, reply: &mut Reply, by: RangeBy) {

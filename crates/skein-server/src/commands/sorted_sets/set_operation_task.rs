@@ -21,7 +21,7 @@ use super::algebra::{SetKinds, SetOperation, SetOperationQuery, with_set};
 use super::distinct_sources::{DistinctSource, ScoreWeights};
 use super::remove::ScoredMembers;
 use crate::commands::CommandError;
-use crate::commands::task::{TaskProgress, TaskSlice};
+use crate::commands::task::{SliceResult, SlicedTask, TaskProgress, TaskSlice};
 use crate::resp::Reply;
 use packed_runs::PackedRuns;
 use reduction::Reduction;
@@ -142,39 +142,6 @@ impl SetOperationTask {
         Ok(Self { answer, search, taken, runs, found: 0, writes: false })
     }
 
-    pub(in crate::commands) fn step(
-        &mut self,
-        slice: &TaskSlice<'_, '_>,
-        reply: &mut Reply,
-    ) -> Result<TaskProgress, CommandError> {
-        let mut steps = 0;
-        while steps < SLICE_LOOKUPS && !self.has_all() {
-            steps += self.search.advance(&mut self.taken)?.max(1);
-            self.keep();
-        }
-        slice.check_memory(self.memory(), TOO_LONG)?;
-        match self.answer {
-            SetOperationReply::Count(limit) if self.has_all() => {
-                reply.places((self.found as u64).min(limit));
-                Ok(TaskProgress::Done)
-            }
-            SetOperationReply::Members(shape) if steps == 0 => {
-                if !std::mem::replace(&mut self.writes, true) {
-                    shape.head(self.found, reply);
-                }
-                let more = self.runs.write(shape, reply);
-                slice.check_len(reply, TOO_LONG)?;
-                Ok(if more { TaskProgress::More } else { TaskProgress::Done })
-            }
-            _ => Ok(TaskProgress::More),
-        }
-    }
-
-    /// Returns the bytes that it holds.
-    pub(in crate::commands) fn memory(&self) -> usize {
-        self.search.memory() + self.runs.memory()
-    }
-
     /// Returns whether the search has found all requested members.
     fn has_all(&self) -> bool {
         let enough = matches!(self.answer, SetOperationReply::Count(limit) if self.found as u64 >= limit);
@@ -194,6 +161,36 @@ impl SetOperationTask {
             }
             SetOperationReply::Members(_) => {}
         }
+    }
+}
+
+impl SlicedTask for SetOperationTask {
+    fn step(&mut self, slice: &mut TaskSlice, reply: &mut Reply) -> SliceResult {
+        let mut steps = 0;
+        while steps < SLICE_LOOKUPS && !self.has_all() {
+            steps += self.search.advance(&mut self.taken)?.max(1);
+            self.keep();
+        }
+        slice.check_memory(self.held(), TOO_LONG)?;
+        match self.answer {
+            SetOperationReply::Count(limit) if self.has_all() => {
+                reply.places((self.found as u64).min(limit));
+                Ok(TaskProgress::Done)
+            }
+            SetOperationReply::Members(shape) if steps == 0 => {
+                if !std::mem::replace(&mut self.writes, true) {
+                    shape.head(self.found, reply);
+                }
+                let more = self.runs.write(shape, reply);
+                slice.check_len(reply, TOO_LONG)?;
+                Ok(if more { TaskProgress::More } else { TaskProgress::Done })
+            }
+            _ => Ok(TaskProgress::More),
+        }
+    }
+
+    fn held(&self) -> usize {
+        self.search.memory() + self.runs.memory()
     }
 }
 

@@ -33,7 +33,6 @@ pub(super) use ranges::{EntriesReply, write_entries};
 pub(super) use read::XREAD;
 pub(super) use read_group::XREADGROUP;
 pub(super) use read_query::check_in_script;
-pub(super) use read_task::ReadStreamsTask;
 
 use super::{CommandError, reply_or_error};
 use crate::resp::Reply;

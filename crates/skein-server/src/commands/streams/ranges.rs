@@ -7,8 +7,8 @@ use super::answer_of;
 use super::ids::{parse_end, parse_start};
 use super::replies::write_entry;
 use crate::commands::command_error::{NOT_AN_INTEGER, SYNTAX};
-use crate::commands::task::{AT_ONCE, AT_ONCE_BYTES, LongReply, SlicedView, ViewTask};
-use crate::commands::{CommandError, Replied, SlicedTask, is};
+use crate::commands::task::{AT_ONCE, LongReply, ReplyEnd, SLICE_KEYS, SlicedView, ViewTask, write_short};
+use crate::commands::{CommandError, Replied, is};
 use crate::resp::{Args, Reply};
 use skein_data::{EntriesView, RowView, ScanDirection, StreamId, StreamReader};
 use skein_syntax::number::parse_i64;
@@ -65,10 +65,10 @@ pub(super) fn answer(
             return Ok(());
         }
         let most = query.most.unwrap_or(u64::MAX);
-        if !write_short(stream, query.range, direction, most, reply)? {
+        if !write_few(stream, query.range, direction, most, reply)? {
             long.begin(reply, || {
                 let view = EntriesView::of(stream, query.range, direction, most)?;
-                Some(SlicedTask::Entries(ViewTask::new(EntriesReply { view })))
+                Some(ViewTask::new(EntriesReply { view }))
             });
         }
         Ok(())
@@ -77,34 +77,28 @@ pub(super) fn answer(
 
 /// Writes up to `most` entries of a range, if they are few. Otherwise writes nothing and returns
 /// false.
-pub(super) fn write_short(
+pub(super) fn write_few(
     stream: &mut StreamReader,
     range: IdRange,
     direction: ScanDirection,
     most: u64,
     reply: &mut Reply,
 ) -> Result<bool, CommandError> {
-    let start = reply.position();
-    let mut left = stream.count(range, most.min(AT_ONCE as u64 + 1))?;
-    if left > AT_ONCE as u64 {
-        return Ok(false);
-    }
-    reply.array(left as usize);
-    if left == 0 {
-        return Ok(true);
-    }
-    let mut fits = true;
-    stream.entries(range, direction, |id, fields| {
-        write_entry(id, fields, reply);
-        left -= 1;
-        fits = reply.position() - start <= AT_ONCE_BYTES;
-        if left > 0 && fits { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-    })?;
-    if !fits && left > 0 {
-        reply.truncate(start);
-        return Ok(false);
-    }
-    Ok(true)
+    let count = stream.count(range, most.min(AT_ONCE as u64 + 1))?;
+    let mut read = Ok(());
+    let is_written = write_short(count, reply, |mut left, end, reply| {
+        reply.array(left);
+        if left == 0 {
+            return;
+        }
+        read = stream.entries(range, direction, |id, fields| {
+            write_entry(id, fields, reply);
+            left -= 1;
+            if left > 0 { end.check(reply) } else { ControlFlow::Break(()) }
+        });
+    });
+    read?;
+    Ok(is_written)
 }
 
 /// Writes the first `count` entries of a range. REQUIRES: it has so many.
@@ -160,19 +154,10 @@ impl SlicedView for EntriesReply {
         self.view.left()
     }
 
-    fn head(&self, count: usize, reply: &mut Reply) {
-        reply.array(count);
-    }
-
-    fn some(
-        &mut self,
-        most: usize,
-        full: impl Fn(&Reply) -> ControlFlow<()>,
-        reply: &mut Reply,
-    ) -> Result<bool, CommandError> {
-        Ok(self.view.step(most, |id, fields| {
+    fn some(&mut self, end: ReplyEnd, reply: &mut Reply) -> Result<bool, CommandError> {
+        Ok(self.view.step(SLICE_KEYS, |id, fields| {
             write_entry(id, fields, reply);
-            full(reply)
+            end.check(reply)
         })?)
     }
 }

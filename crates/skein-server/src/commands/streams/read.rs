@@ -2,12 +2,12 @@
 
 use super::answer_of;
 use super::ids::parse_id;
-use super::ranges::{EntriesReply, write_entries_of, write_short};
+use super::ranges::{EntriesReply, write_entries_of, write_few};
 use super::read_query::ReadQuery;
 use super::read_task::{ReadStreamsTask, StreamPart, write_head};
 use crate::commands::blocking::{BlockingCommand, BlockingQuery, copy_request};
 use crate::commands::task::AT_ONCE;
-use crate::commands::{AfterCommand, CommandContext, CommandError, CommandResult, SlicedTask};
+use crate::commands::{AfterCommand, CommandContext, CommandError, CommandResult};
 use crate::resp::{ArgList, Args, Reply};
 use skein_data::{EngineKeys, EntriesView, RowView, ScanDirection, StreamId, StreamReader, Ticket};
 
@@ -80,7 +80,7 @@ fn write_or_slice(
             let range = (first, StreamId::MAX);
             fits &= read_row(context, args.get(key), reply, |stream, reply| {
                 StreamPart::write_key(args.get(key), reply);
-                write_short(stream, range, ScanDirection::Forward, count, reply)
+                write_few(stream, range, ScanDirection::Forward, count, reply)
             })?
             .unwrap_or(false);
         }
@@ -96,7 +96,7 @@ fn write_or_slice(
         })?;
         parts.push(StreamPart::new(args.get(key), EntriesReply::of(view.flatten().unwrap_or_default())));
     }
-    Ok(AfterCommand::Slices(Box::new(SlicedTask::Streams(ReadStreamsTask::new(parts)))))
+    Ok(AfterCommand::slices(ReadStreamsTask::new(parts)))
 }
 
 /// Reads a stream again that was there a moment ago.

@@ -3,8 +3,9 @@
 use std::collections::VecDeque;
 
 use super::ranges::EntriesReply;
-use crate::commands::CommandError;
-use crate::commands::task::{SLICE_KEYS, TaskProgress, TaskSlice, ViewTask, full_from};
+use crate::commands::task::{
+    ReplyEnd, SLICE_KEYS, SliceResult, SlicedTask, TaskProgress, TaskSlice, ViewTask,
+};
 use crate::resp::{Protocol, Reply};
 use skein_data::name_within;
 
@@ -56,23 +57,16 @@ impl ReadStreamsTask {
         let bytes = parts.iter().map(StreamPart::memory).sum();
         Self { parts: parts.into(), bytes, new: true, begins: true }
     }
+}
 
-    /// Returns the bytes that the keys take.
-    pub(in crate::commands) fn memory(&self) -> usize {
-        self.bytes
-    }
-
-    pub(in crate::commands) fn step(
-        &mut self,
-        slice: &TaskSlice<'_, '_>,
-        reply: &mut Reply,
-    ) -> Result<TaskProgress, CommandError> {
+impl SlicedTask for ReadStreamsTask {
+    fn step(&mut self, slice: &mut TaskSlice, reply: &mut Reply) -> SliceResult {
         if std::mem::take(&mut self.begins) {
             write_head(self.parts.len(), reply);
         }
-        let (full, mut work) = (full_from(reply.position()), 0);
+        let (end, mut work) = (ReplyEnd::of_slice(reply), 0);
         while let Some(part) = self.parts.front_mut() {
-            if work >= SLICE_KEYS as u64 || full(reply).is_break() {
+            if work >= SLICE_KEYS as u64 || end.check(reply).is_break() {
                 return Ok(TaskProgress::More);
             }
             if std::mem::take(&mut self.new) {
@@ -89,5 +83,9 @@ impl ReadStreamsTask {
             self.new = true;
         }
         Ok(TaskProgress::Done)
+    }
+
+    fn held(&self) -> usize {
+        self.bytes
     }
 }

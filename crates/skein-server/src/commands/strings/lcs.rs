@@ -13,7 +13,7 @@
 use skein_syntax::number::parse_i64;
 
 use crate::commands::command_error::{NOT_AN_INTEGER, SYNTAX};
-use crate::commands::task::{SlicedTask, TaskProgress};
+use crate::commands::task::{SliceResult, SlicedTask, TaskProgress, TaskSlice};
 use crate::commands::{AfterCommand, CommandContext, CommandError, CommandResult, is};
 use crate::resp::{Args, Reply};
 
@@ -80,7 +80,7 @@ pub(in crate::commands) fn lcs(context: &mut CommandContext, args: &Args, _: &mu
             "ERR Insufficient memory, transient memory for LCS exceeds proto-max-bulk-len",
         ));
     }
-    Ok(AfterCommand::Slices(Box::new(SlicedTask::Lcs(LcsTask::new(a, b, options)))))
+    Ok(AfterCommand::slices(LcsTask::new(a, b, options)))
 }
 
 /// The table of two values, partly filled.
@@ -107,24 +107,6 @@ impl LcsTask {
         let cells = if options.length { 0 } else { a.len() * b.len() };
         let (row, up) = (vec![0; b.len() + 1], vec![0; cells.div_ceil(64)]);
         Self { a, b, options, row, rows: 0, up }
-    }
-
-    pub(in crate::commands) fn memory(&self) -> usize {
-        self.a.capacity() + self.b.capacity() + size_of_val(&self.row[..]) + size_of_val(&self.up[..])
-    }
-
-    pub(in crate::commands) fn step(&mut self, reply: &mut Reply) -> TaskProgress {
-        let most = SLICE_CELLS / self.row.len() + 1;
-        let end = (self.rows + most).min(self.a.len());
-        for i in self.rows..end {
-            self.fill_row(i);
-        }
-        self.rows = end;
-        if end < self.a.len() {
-            return TaskProgress::More;
-        }
-        self.write(reply);
-        TaskProgress::Done
     }
 
     fn fill_row(&mut self, i: usize) {
@@ -198,5 +180,25 @@ impl LcsTask {
             }
         }
         reply.named("len").count(length);
+    }
+}
+
+impl SlicedTask for LcsTask {
+    fn step(&mut self, _: &mut TaskSlice, reply: &mut Reply) -> SliceResult {
+        let most = SLICE_CELLS / self.row.len() + 1;
+        let end = (self.rows + most).min(self.a.len());
+        for i in self.rows..end {
+            self.fill_row(i);
+        }
+        self.rows = end;
+        if end < self.a.len() {
+            return Ok(TaskProgress::More);
+        }
+        self.write(reply);
+        Ok(TaskProgress::Done)
+    }
+
+    fn held(&self) -> usize {
+        self.a.capacity() + self.b.capacity() + size_of_val(&self.row[..]) + size_of_val(&self.up[..])
     }
 }

@@ -16,19 +16,19 @@ pub(crate) enum LongReply {
     /// It is put off, because the handler runs in a batch of reads.
     PutOff,
     /// This task writes it.
-    Slices(Option<Box<SlicedTask>>),
+    Slices(Option<Box<dyn SlicedTask>>),
 }
 
 impl LongReply {
     /// Begins a long reply. `task` takes a view of the key; `None` if nothing is left to write.
-    pub(in crate::commands) fn begin(
+    pub(in crate::commands) fn begin<T: Into<Box<dyn SlicedTask>>>(
         &mut self,
         reply: &mut Reply,
-        task: impl FnOnce() -> Option<SlicedTask>,
+        task: impl FnOnce() -> Option<T>,
     ) {
         match self {
             Self::PutOff => reply.put_off(),
-            Self::Slices(begun) => *begun = task().map(Box::new),
+            Self::Slices(begun) => *begun = task().map(Into::into),
         }
     }
 }

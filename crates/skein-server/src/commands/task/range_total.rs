@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::ops::{Bound, ControlFlow};
 
-use super::{SLICE_KEYS, TaskProgress, TaskSlice};
+use super::{SLICE_KEYS, SliceResult, SlicedTask, TaskProgress, TaskSlice};
 use crate::commands::CommandError;
 use crate::resp::Reply;
 use skein_data::{RangeRemovalStep, ScanDirection, StoredKeyspace};
@@ -23,17 +23,10 @@ impl CountTask {
     pub(crate) fn new(keyspace: StoredKeyspace, range: KeyRange) -> Self {
         Self { keyspace, range, count: 0 }
     }
+}
 
-    /// Returns the bytes that the range takes.
-    pub(super) fn memory(&self) -> usize {
-        self.range.memory()
-    }
-
-    pub(super) fn step(
-        &mut self,
-        slice: &mut TaskSlice<'_, '_>,
-        reply: &mut Reply,
-    ) -> Result<TaskProgress, CommandError> {
+impl SlicedTask for CountTask {
+    fn step(&mut self, slice: &mut TaskSlice, reply: &mut Reply) -> SliceResult {
         let (count, last) =
             slice.session.count_first(self.keyspace, self.range.bounds(), SLICE_KEYS_COUNTED)?;
         self.count += count;
@@ -43,6 +36,10 @@ impl CountTask {
         }
         reply.count(self.count);
         Ok(TaskProgress::Done)
+    }
+
+    fn held(&self) -> usize {
+        self.range.memory()
     }
 }
 
@@ -69,16 +66,30 @@ impl RemoveRangeTask {
         Self { keyspace, then: keyspaces, range: KeyRange::ALL, count: 0, counts: false }
     }
 
-    /// Returns the bytes that the range takes.
-    pub(super) fn memory(&self) -> usize {
-        self.range.memory()
+    /// Removes the first keys and notes each of them.
+    fn remove_observed(&self, slice: &mut TaskSlice<'_, '_>) -> Result<RangeRemovalStep, CommandError> {
+        let (lower, upper) = self.range.bounds();
+        let mut keys: Vec<Vec<u8>> = Vec::new();
+        slice.session.scan(self.keyspace, (lower, upper), ScanDirection::Forward, SLICE_KEYS, |key, _| {
+            keys.push(key.to_vec());
+            if keys.len() < SLICE_KEYS { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
+        let last = keys.last().filter(|_| keys.len() == SLICE_KEYS);
+        let stored: Vec<Cow<'_, [u8]>> = keys.iter().map(|key| self.keyspace.stored(key)).collect();
+        let watch = slice.changes.begin_removal(slice.session, stored.iter().map(|key| &**key));
+        let upper = last.map_or(upper, |last| Bound::Included(&last[..]));
+        let removed = slice.session.remove_some(self.keyspace, (lower, upper));
+        slice.changes.end(watch, slice.session, removed.is_ok());
+        let mut removed = removed?;
+        if removed.rest.is_none() {
+            removed.rest = last.map(|last| Bound::Excluded(last.clone()));
+        }
+        Ok(removed)
     }
+}
 
-    pub(super) fn step(
-        &mut self,
-        slice: &mut TaskSlice<'_, '_>,
-        reply: &mut Reply,
-    ) -> Result<TaskProgress, CommandError> {
+impl SlicedTask for RemoveRangeTask {
+    fn step(&mut self, slice: &mut TaskSlice, reply: &mut Reply) -> SliceResult {
         let removed = if self.counts && slice.changes.is_on() {
             self.remove_observed(slice)
         } else {
@@ -108,24 +119,11 @@ impl RemoveRangeTask {
         Ok(TaskProgress::Done)
     }
 
-    /// Removes the first keys and notes each of them.
-    fn remove_observed(&self, slice: &mut TaskSlice<'_, '_>) -> Result<RangeRemovalStep, CommandError> {
-        let (lower, upper) = self.range.bounds();
-        let mut keys: Vec<Vec<u8>> = Vec::new();
-        slice.session.scan(self.keyspace, (lower, upper), ScanDirection::Forward, SLICE_KEYS, |key, _| {
-            keys.push(key.to_vec());
-            if keys.len() < SLICE_KEYS { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-        })?;
-        let last = keys.last().filter(|_| keys.len() == SLICE_KEYS);
-        let stored: Vec<Cow<'_, [u8]>> = keys.iter().map(|key| self.keyspace.stored(key)).collect();
-        let watch = slice.changes.begin_removal(slice.session, stored.iter().map(|key| &**key));
-        let upper = last.map_or(upper, |last| Bound::Included(&last[..]));
-        let removed = slice.session.remove_some(self.keyspace, (lower, upper));
-        slice.changes.end(watch, slice.session, removed.is_ok());
-        let mut removed = removed?;
-        if removed.rest.is_none() {
-            removed.rest = last.map(|last| Bound::Excluded(last.clone()));
-        }
-        Ok(removed)
+    fn held(&self) -> usize {
+        self.range.memory()
+    }
+
+    fn writes(&self) -> bool {
+        true
     }
 }

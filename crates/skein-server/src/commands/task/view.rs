@@ -1,13 +1,13 @@
-//! The contents of one key, read from a view and written in slices.
+//! The contents of one key: written at once if they are short, otherwise from a view in slices.
 
 use std::ops::ControlFlow;
 
-use super::{SLICE_BYTES, SLICE_KEYS, TaskProgress, TaskSlice};
+use super::{AT_ONCE, AT_ONCE_BYTES, SLICE_BYTES, SliceResult, SlicedTask, TaskProgress, TaskSlice};
 use crate::commands::CommandError;
 use crate::resp::Reply;
 
 /// A view that is written in slices: for HGETALL, ZRANGE and their relatives.
-pub(crate) trait SlicedView {
+pub(crate) trait SlicedView: Send {
     /// The advice in the error for a long reply.
     const WAY_OUT: &'static str;
 
@@ -15,16 +15,12 @@ pub(crate) trait SlicedView {
     fn left(&self) -> u64;
 
     /// Writes the head of a reply with this number of entries.
-    fn head(&self, count: usize, reply: &mut Reply);
+    fn head(&self, count: usize, reply: &mut Reply) {
+        reply.array(count);
+    }
 
-    /// Writes up to `most` entries, and calls `full` after each one. Returns whether there are
-    /// more.
-    fn some(
-        &mut self,
-        most: usize,
-        full: impl Fn(&Reply) -> ControlFlow<()>,
-        reply: &mut Reply,
-    ) -> Result<bool, CommandError>;
+    /// Writes the entries of a slice, up to `end`. Returns whether there are more.
+    fn some(&mut self, end: ReplyEnd, reply: &mut Reply) -> Result<bool, CommandError>;
 }
 
 /// Writes a view in slices.
@@ -43,26 +39,53 @@ impl<V: SlicedView> ViewTask<V> {
     pub(in crate::commands) fn left(&self) -> u64 {
         self.viewed.left()
     }
+}
 
-    pub(in crate::commands) fn step(
-        &mut self,
-        slice: &TaskSlice<'_, '_>,
-        reply: &mut Reply,
-    ) -> Result<TaskProgress, CommandError> {
+impl<V: SlicedView> SlicedTask for ViewTask<V> {
+    fn step(&mut self, slice: &mut TaskSlice, reply: &mut Reply) -> SliceResult {
         let Self { viewed, new } = self;
         if std::mem::take(new) {
             viewed.head(usize::try_from(viewed.left()).unwrap_or(usize::MAX), reply);
         }
-        let more = viewed.some(SLICE_KEYS, full_from(reply.position()), reply)?;
+        let more = viewed.some(ReplyEnd::of_slice(reply), reply)?;
         slice.check_len(reply, V::WAY_OUT)?;
         Ok(if more { TaskProgress::More } else { TaskProgress::Done })
     }
 }
 
-/// Returns a check whether a slice that began at this position of the reply has written enough.
-pub(in crate::commands) fn full_from(begin: usize) -> impl Fn(&Reply<'_>) -> ControlFlow<()> {
-    move |reply| {
-        let full = reply.position() - begin > SLICE_BYTES;
-        if full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+/// The position of a reply behind which a part of it is long enough.
+#[derive(Clone, Copy)]
+pub(in crate::commands) struct ReplyEnd(usize);
+
+impl ReplyEnd {
+    /// Returns the end of a slice that begins here.
+    pub(in crate::commands) fn of_slice(reply: &Reply) -> Self {
+        Self(reply.position() + SLICE_BYTES)
     }
+
+    /// Says whether the part may continue.
+    #[inline]
+    pub(in crate::commands) fn check(self, reply: &Reply) -> ControlFlow<()> {
+        if reply.position() > self.0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+}
+
+/// Writes `count` entries with `write` if they are short. Otherwise writes nothing and returns false.
+#[inline]
+pub(in crate::commands) fn write_short(
+    count: u64,
+    reply: &mut Reply,
+    write: impl FnOnce(usize, ReplyEnd, &mut Reply),
+) -> bool {
+    if count > AT_ONCE as u64 {
+        return false;
+    }
+    let start = reply.position();
+    let end = ReplyEnd(start + AT_ONCE_BYTES);
+    write(count as usize, end, reply);
+    let fits = end.check(reply).is_continue();
+    if !fits {
+        reply.truncate(start);
+    }
+    fits
 }

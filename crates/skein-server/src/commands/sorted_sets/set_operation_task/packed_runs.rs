@@ -6,7 +6,7 @@ use std::collections::binary_heap::PeekMut;
 
 use super::ScoredMembers;
 use crate::commands::sorted_sets::{MemberFormat, in_order};
-use crate::commands::task::{SLICE_KEYS, full_from};
+use crate::commands::task::{ReplyEnd, SLICE_KEYS};
 use crate::resp::Reply;
 use skein_data::Member;
 
@@ -33,8 +33,8 @@ impl PackedRuns {
 
     /// Writes some members. Returns whether there are more.
     pub(super) fn write(&mut self, shape: MemberFormat, reply: &mut Reply) -> bool {
-        let (full, mut count) = (full_from(reply.position()), 0);
-        while count < SLICE_KEYS && full(reply).is_continue() {
+        let (end, mut count) = (ReplyEnd::of_slice(reply), 0);
+        while count < SLICE_KEYS && end.check(reply).is_continue() {
             let Some(mut run) = self.heap.peek_mut() else { break };
             let (score, member) = run.least();
             shape.member(score, Member::of(member), reply);
