@@ -3,7 +3,7 @@
 
 use super::command_error::NOT_IN_MULTI;
 use super::task::{SlicedTask, TaskProgress, TaskSlice};
-use super::{AfterCommand, Command, CommandContext, CommandError, Replied, observed};
+use super::{AfterCommand, Command, CommandContext, CommandResult, Replied, observed};
 use crate::resp::{Args, Reply};
 use crate::shared::stored_request::StoredRequest;
 
@@ -14,7 +14,7 @@ pub(crate) fn run_named(
     command: &'static Command,
     names: &Args,
     reply: &mut Reply,
-) -> Result<bool, CommandError> {
+) -> CommandResult<bool> {
     let mut stored = StoredRequest::default();
     let args = stored.of(context.client, command, names, context.stable)?;
     run(context, command, &args, reply)
@@ -27,7 +27,7 @@ pub(crate) fn run(
     command: &'static Command,
     args: &Args,
     reply: &mut Reply,
-) -> Result<bool, CommandError> {
+) -> CommandResult<bool> {
     let ran =
         observed::run(context, command, args, |context| command.plan.run_by_itself(context, args, reply));
     context.shared.notices.note_made_keys(&mut context.session, command, args);

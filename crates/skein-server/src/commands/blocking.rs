@@ -37,7 +37,7 @@ pub(crate) struct BlockingQuery {
 
 /// The outcome of an attempt to serve a client from one key, and the ticket that its reply waits
 /// for.
-pub(crate) type Served = (Result<bool, CommandError>, Ticket);
+pub(crate) type Served = (CommandResult<bool>, Ticket);
 
 /// Serves a client from one key; see [`BlockingCommand::serve`].
 pub(crate) type ServeFrom = fn(&mut EngineKeys, &Args, &[u8], &mut Reply) -> Served;
@@ -49,16 +49,16 @@ pub(crate) type AtOnce = fn(
     &BlockingQuery,
     &Args,
     &mut Reply,
-) -> Result<Option<AfterCommand>, CommandError>;
+) -> CommandResult<Option<AfterCommand>>;
 
 /// How a blocking command is served.
 pub(crate) struct BlockingCommand {
     /// Reads the request.
-    pub query: fn(&Args) -> Result<BlockingQuery, CommandError>,
+    pub query: fn(&Args) -> CommandResult<BlockingQuery>,
     /// Serves the client when its request runs.
     pub at_once: AtOnce,
     /// The request of a client that begins to wait.
-    pub request: fn(&mut CommandContext, &Args) -> Result<ArgList, CommandError>,
+    pub request: fn(&mut CommandContext, &Args) -> CommandResult<ArgList>,
     /// Whether a key with this row can serve the client, or tells it that it waits in vain.
     pub can_serve: fn(Option<RowView>, &Args, &[u8]) -> bool,
     /// Serves the client from this key and replies. Replies nothing and returns false if the key
@@ -122,7 +122,7 @@ fn serve_first(
     query: &BlockingQuery,
     args: &Args,
     reply: &mut Reply,
-) -> Result<Option<AfterCommand>, CommandError> {
+) -> CommandResult<Option<AfterCommand>> {
     for at in query.keys.clone() {
         let (served, ticket) = (command.serve)(&mut context.session, args, args.get(at), reply);
         context.ticket = context.ticket.max(ticket);
@@ -143,7 +143,7 @@ fn can_serve(command: &BlockingCommand, context: &mut CommandContext, args: &Arg
 }
 
 /// Copies a request for a client that waits.
-pub(super) fn copy_request<'a>(args: impl Iterator<Item = &'a [u8]>) -> Result<ArgList, CommandError> {
+pub(super) fn copy_request<'a>(args: impl Iterator<Item = &'a [u8]>) -> CommandResult<ArgList> {
     let mut request = ArgList::default();
     for arg in args {
         if !request.push(arg) {
@@ -162,7 +162,7 @@ impl BlockingQuery {
 
 /// Parses a timeout in seconds; 0 waits for ever. As in Redis, a part of a millisecond counts as a
 /// whole one.
-pub(super) fn parse_timeout(text: &[u8]) -> Result<Option<Duration>, CommandError> {
+pub(super) fn parse_timeout(text: &[u8]) -> CommandResult<Option<Duration>> {
     let seconds = LongDouble::parse(text).ok_or(BAD_TIMEOUT)?.to_f64();
     let seconds = (seconds * 1000.0).ceil() / 1000.0;
     if seconds < 0.0 {
@@ -174,7 +174,7 @@ pub(super) fn parse_timeout(text: &[u8]) -> Result<Option<Duration>, CommandErro
 }
 
 /// Reads keys that a timeout follows.
-fn pop_query(args: &Args) -> Result<BlockingQuery, CommandError> {
+fn pop_query(args: &Args) -> CommandResult<BlockingQuery> {
     let last = args.len() - 1;
     Ok(BlockingQuery { keys: 1..last, timeout: parse_timeout(args.get(last))?, waits: true })
 }
@@ -182,7 +182,7 @@ fn pop_query(args: &Args) -> Result<BlockingQuery, CommandError> {
 /// Serves a client by one write.
 pub(super) fn serve(
     session: &mut EngineKeys,
-    write: impl FnOnce(&mut EngineWriter) -> Result<bool, CommandError>,
+    write: impl FnOnce(&mut EngineWriter) -> CommandResult<bool>,
 ) -> Served {
     let (served, ticket) = session.write(write);
     (served.map_err(CommandError::from).and_then(|served| served), ticket)

@@ -29,7 +29,7 @@ const HELP: &[&str] = &[
 ];
 
 /// Rejects a command that the client may not send while it has subscriptions.
-pub(crate) fn check_subscribed(client: &ClientState, command: &Command) -> Result<(), CommandError> {
+pub(crate) fn check_subscribed(client: &ClientState, command: &Command) -> CommandResult<()> {
     if !client.only_subscribes() || command.has(Flag::WhileSubscribed) {
         return Ok(());
     }
@@ -138,10 +138,7 @@ fn write_active(context: &CommandContext, args: &Args, kind: ChannelKind, reply:
         _ => return Err(super::subcommands::unknown_or_wrong(args)),
     };
     let names = context.shared.notices.channels.active(kind, pattern.as_ref());
-    reply.array(names.len());
-    for name in &names {
-        reply.bulk(name);
-    }
+    reply.bulks(&names);
     Ok(())
 }
 

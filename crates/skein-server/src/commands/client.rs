@@ -68,11 +68,7 @@ const HELP: &[&str] = &[
 
 /// Runs the subcommands that concern only this client, which also work while the data is loading.
 /// Returns false for all other subcommands.
-pub(super) fn own_client(
-    client: &mut ClientState,
-    args: &Args,
-    reply: &mut Reply,
-) -> Result<bool, CommandError> {
+pub(super) fn own_client(client: &mut ClientState, args: &Args, reply: &mut Reply) -> CommandResult<bool> {
     match subcommand(args)? {
         "id" => reply.count(client.id as usize),
         "getname" => match &client.record.attributes().name[..] {
@@ -122,7 +118,7 @@ pub(super) fn client(context: &mut CommandContext, args: &Args, reply: &mut Repl
     Ok(AfterCommand::Done)
 }
 
-fn set_info(client: &mut ClientState, attribute: &[u8], value: &[u8]) -> Result<(), CommandError> {
+fn set_info(client: &mut ClientState, attribute: &[u8], value: &[u8]) -> CommandResult<()> {
     let (place, name): (fn(&mut ClientAttributes) -> &mut Vec<u8>, _) = if is(attribute, "lib-name") {
         (|attributes| &mut attributes.library, "lib-name")
     } else if is(attribute, "lib-ver") {
@@ -138,7 +134,7 @@ fn set_info(client: &mut ClientState, attribute: &[u8], value: &[u8]) -> Result<
     Ok(())
 }
 
-fn parse_switch(text: &[u8]) -> Result<bool, CommandError> {
+fn parse_switch(text: &[u8]) -> CommandResult<bool> {
     if is(text, "ON") {
         Ok(true)
     } else if is(text, "OFF") {

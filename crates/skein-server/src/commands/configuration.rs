@@ -89,7 +89,7 @@ fn get(shared: &ServerShared, args: &Args, reply: &mut Reply) {
 
 /// Sets all named parameters, or none if one of them is wrong. Any parameter, even a fixed one, can
 /// be set to its current value.
-fn set(shared: &ServerShared, args: &Args) -> Result<(), CommandError> {
+fn set(shared: &ServerShared, args: &Args) -> CommandResult<()> {
     if !args.len().is_multiple_of(2) {
         return Err(SYNTAX);
     }

@@ -93,7 +93,7 @@ impl LoginServer for Loading {
 
 impl LoginContext<'_> {
     /// Logs in with a password that the command `given_with` contained. Errors if it is wrong.
-    fn log_in(&mut self, given_with: &[u8], user: &[u8], password: &[u8]) -> Result<(), CommandError> {
+    fn log_in(&mut self, given_with: &[u8], user: &[u8], password: &[u8]) -> CommandResult<()> {
         if self.client.log_in(&self.acl.users, user, password) {
             return Ok(());
         }
@@ -196,7 +196,7 @@ const NAME_BYTES_MAX: usize = 1024;
 
 /// Returns the name if it fits into lists that are read by line and word. Errors with `fault` if it
 /// has spaces or special characters. `what` names it in the error for long names.
-pub(super) fn checked_name(name: &[u8], what: &str, fault: CommandError) -> Result<Vec<u8>, CommandError> {
+pub(super) fn checked_name(name: &[u8], what: &str, fault: CommandError) -> CommandResult<Vec<u8>> {
     if name.len() > NAME_BYTES_MAX {
         let len = name.len();
         return Err(CommandError::owned(format!(

@@ -95,7 +95,7 @@ fn bulk_text(reply: &[u8]) -> &[u8] {
 }
 
 /// Returns whether the switch in argument 2 is on.
-fn parse_switch(args: &Args) -> Result<bool, CommandError> {
+fn parse_switch(args: &Args) -> CommandResult<bool> {
     match args.get(2) {
         b"0" => Ok(false),
         b"1" => Ok(true),
@@ -166,7 +166,7 @@ fn write_example(kind: &[u8], reply: &mut Reply) -> Replied {
     Ok(())
 }
 
-fn parse_sleep(text: &[u8]) -> Result<Duration, CommandError> {
+fn parse_sleep(text: &[u8]) -> CommandResult<Duration> {
     // As in Redis, a line end may follow: clients in C send one by mistake.
     let seconds: Option<f64> =
         std::str::from_utf8(text.trim_ascii_end()).ok().and_then(|text| text.parse().ok());

@@ -45,7 +45,7 @@ fn bad_time(command: &str) -> CommandError {
 }
 
 /// Parses a time, which must be after 1970.
-fn time_of(command: &str, unit: TimeUnit, text: &[u8], now: u64) -> Result<u64, CommandError> {
+fn time_of(command: &str, unit: TimeUnit, text: &[u8], now: u64) -> CommandResult<u64> {
     let number = parse_i64(text).ok_or(NOT_AN_INTEGER)?;
     let at = if number > 0 { unit.to_ms(number, now) } else { None };
     at.and_then(|at| u64::try_from(at).ok()).ok_or_else(|| bad_time(command))
@@ -95,7 +95,7 @@ impl<'a> ExpiryOption<'a> {
     }
 
     /// Returns the time of the option, or `None` if the option has no time.
-    pub(super) fn time(self, command: &str, now: u64) -> Result<Option<u64>, CommandError> {
+    pub(super) fn time(self, command: &str, now: u64) -> CommandResult<Option<u64>> {
         match self {
             Self::At(unit, text) => time_of(command, unit, text, now).map(Some),
             Self::Unsaid | Self::Keep | Self::Persist => Ok(None),
@@ -157,7 +157,7 @@ struct ExpireConditions {
 }
 
 impl ExpireConditions {
-    fn parse(args: &Args) -> Result<Self, CommandError> {
+    fn parse(args: &Args) -> CommandResult<Self> {
         let mut found = Self::default();
         for arg in args.from(3) {
             let known = [

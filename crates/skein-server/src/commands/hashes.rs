@@ -16,7 +16,8 @@ use std::ops::ControlFlow;
 use skein_syntax::number::parse_i64;
 
 use super::command_error::{INFINITE_SUM, NOT_A_FLOAT, NOT_AN_INTEGER};
-use super::{CommandError, Replied, reply_or_error};
+use super::reply_limit::reply_too_long;
+use super::{CommandError, CommandResult, Replied, reply_or_error};
 use crate::redis::long_double::LongDouble;
 use crate::resp::{Args, Reply};
 use skein_data::{ColumnsReader, EngineWriter, Error, RowError, RowView, RowWriter as _, VALUE_BYTES_MAX};
@@ -30,8 +31,8 @@ const COLUMN_OVERHEAD: usize = 16;
 /// were removed since the row was read count as absent. Errors for other kinds.
 fn columns_of<R>(
     row: Option<RowView>,
-    answer: impl FnOnce(Option<&ColumnsReader>) -> Result<R, CommandError>,
-) -> Result<R, CommandError> {
+    answer: impl FnOnce(Option<&ColumnsReader>) -> CommandResult<R>,
+) -> CommandResult<R> {
     let Some(row) = row else { return answer(None) };
     row.columns(|columns| answer(Some(columns).filter(|columns| !columns.is_empty())))?
         .ok_or_else(CommandError::wrong_type)?
@@ -41,8 +42,8 @@ fn columns_of<R>(
 fn answer_of<R>(
     row: Option<RowView>,
     reply: &mut Reply,
-    answer: impl FnOnce(Option<&ColumnsReader>, &mut Reply) -> Result<R, CommandError>,
-) -> Result<R, CommandError> {
+    answer: impl FnOnce(Option<&ColumnsReader>, &mut Reply) -> CommandResult<R>,
+) -> CommandResult<R> {
     columns_of(row, |columns| answer(columns, reply))
 }
 
@@ -103,21 +104,12 @@ fn write_each(
     });
     if !fits {
         reply.truncate(start);
-        reply.error_bytes(
-            format!(
-                "ERR the reply would be longer than the limit of {VALUE_BYTES_MAX} bytes; ask for single columns, or use HSCAN"
-            )
-            .as_bytes(),
-        );
+        reply_too_long(VALUE_BYTES_MAX, "ask for single columns, or use HSCAN").write(reply);
     }
 }
 
 pub(super) fn hmget(row: Option<RowView>, args: &Args, reply: &mut Reply) {
-    with_columns(row, reply, |columns, reply| {
-        if let Err(fault) = write_named(columns, args.from(2), reply) {
-            fault.write(reply);
-        }
-    });
+    reply_or_error(reply, |reply| columns_of(row, |columns| write_named(columns, args.from(2), reply)));
 }
 
 /// Writes the named columns as an array, with null for an absent one. A column may be named many
@@ -135,10 +127,7 @@ pub(super) fn write_named<'n>(
             "ERR the named columns have {bytes} bytes, more than the limit of {VALUE_BYTES_MAX}; name each column once"
         )));
     }
-    reply.array(values.len());
-    for value in values {
-        reply.bulk_or_null(value.as_deref());
-    }
+    reply.array_of(values, |reply, value| reply.bulk_or_null(value.as_deref()));
     Ok(())
 }
 
@@ -153,7 +142,7 @@ pub(super) fn write_columns(columns: &ColumnsReader, reply: &mut Reply) {
 }
 
 /// Sets the columns from argument 2 on. Returns how many are new.
-fn set_columns(writer: &mut EngineWriter, args: &Args, command: &str) -> Result<usize, CommandError> {
+fn set_columns(writer: &mut EngineWriter, args: &Args, command: &str) -> CommandResult<usize> {
     if !args.len().is_multiple_of(2) {
         return Err(CommandError::wrong_arity(command));
     }

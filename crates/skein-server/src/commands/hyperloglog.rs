@@ -34,7 +34,7 @@ impl From<CorruptRuns> for CommandError {
 }
 
 /// Returns a value as a HyperLogLog.
-fn of(value: &[u8]) -> Result<HyperLogLog<&[u8]>, CommandError> {
+fn of(value: &[u8]) -> CommandResult<HyperLogLog<&[u8]>> {
     HyperLogLog::of(value).ok_or(OTHER_VALUE)
 }
 
@@ -84,7 +84,7 @@ pub(super) fn pf_count(context: &mut CommandContext, args: &Args, reply: &mut Re
 }
 
 /// Returns the count of one key, and keeps it in the value.
-fn count_one(context: &mut CommandContext, key: &[u8]) -> Result<u64, CommandError> {
+fn count_one(context: &mut CommandContext, key: &[u8]) -> CommandResult<u64> {
     let (mut count, mut found) = (0, false);
     let counted = context.write(|writer| {
         writer.update(key, |row, rows| {
@@ -107,7 +107,7 @@ fn count_one(context: &mut CommandContext, key: &[u8]) -> Result<u64, CommandErr
 }
 
 /// Returns the count of the union of all keys.
-fn count_union(context: &mut CommandContext, args: &Args) -> Result<u64, CommandError> {
+fn count_union(context: &mut CommandContext, args: &Args) -> CommandResult<u64> {
     let keys: Vec<&[u8]> = args.from(1).collect();
     let bytes_max = context.shared.settings.reply_bytes_max.get();
     let (mut union, mut added) = (RegisterUnion::new(), Ok(()));
@@ -122,7 +122,7 @@ fn count_union(context: &mut CommandContext, args: &Args) -> Result<u64, Command
 }
 
 /// Adds the HyperLogLog of a row to a union, and returns its encoding.
-fn add_row(union: &mut RegisterUnion, row: Option<RowView>) -> Result<Option<Encoding>, CommandError> {
+fn add_row(union: &mut RegisterUnion, row: Option<RowView>) -> CommandResult<Option<Encoding>> {
     let Some(value) = of_row(row)? else { return Ok(None) };
     union.add(&value)?;
     Ok(Some(value.encoding()))
@@ -206,7 +206,7 @@ fn show(
 }
 
 /// Returns the runs of a sparse value as a text.
-fn decoded(value: &HyperLogLog<&[u8]>, bytes_max: usize) -> Result<String, CommandError> {
+fn decoded(value: &HyperLogLog<&[u8]>, bytes_max: usize) -> CommandResult<String> {
     let mut text = String::new();
     for (run, has_two_bytes) in runs(value.registers()) {
         if !text.is_empty() {

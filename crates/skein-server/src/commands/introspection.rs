@@ -111,9 +111,6 @@ fn list(args: &Args, reply: &mut Reply) -> Replied {
         return Err(SYNTAX);
     }
     let names: Vec<&str> = CommandTarget::all_present().filter(wanted).map(CommandTarget::name).collect();
-    reply.array(names.len());
-    for name in names {
-        reply.bulk(name.as_bytes());
-    }
+    reply.bulks(names);
     Ok(())
 }

@@ -51,15 +51,14 @@ pub(super) fn latency(context: &mut CommandContext, args: &Args, reply: &mut Rep
 }
 
 fn latest(events: &[(LatencyEvent, LatencyHistory)], reply: &mut Reply) {
-    reply.array(events.len());
-    for (event, history) in events {
+    reply.array_of(events, |reply, (event, history)| {
         let last = history.samples.back();
         reply.array(4);
         reply.bulk(event.name().as_bytes());
         reply.places(last.map_or(0, |sample| sample.unix_s));
         reply.places(last.map_or(0, |sample| sample.millis));
         reply.places(history.worst);
-    }
+    });
 }
 
 /// Replies with the samples of an event; an empty array for an unknown event.
@@ -67,12 +66,11 @@ fn history(events: &LatencyEvents, name: &[u8], reply: &mut Reply) {
     let wanted = LatencyEvent::named(name);
     let found = events.all().into_iter().find(|(event, _)| Some(*event) == wanted);
     let samples = found.map(|(_, history)| history.samples).unwrap_or_default();
-    reply.array(samples.len());
-    for sample in samples {
+    reply.array_of(samples, |reply, sample| {
         reply.array(2);
         reply.places(sample.unix_s);
         reply.places(sample.millis);
-    }
+    });
 }
 
 fn write_graph(events: &LatencyEvents, name: &[u8], reply: &mut Reply) -> Replied {

@@ -93,8 +93,8 @@ pub(crate) use scripts::{ScriptKind, ScriptSource};
 pub(crate) use task::SlicedTask;
 use transactions::refused;
 
-/// The result of a general handler.
-pub(crate) type CommandResult = Result<AfterCommand, CommandError>;
+/// The result of a part of a command; of a general handler, unless it says otherwise.
+pub(crate) type CommandResult<T = AfterCommand> = Result<T, CommandError>;
 /// The session, the client and the server, as a general command sees them.
 pub(crate) struct CommandContext<'c> {
     pub session: EngineKeys<'c>,
@@ -131,7 +131,7 @@ impl CommandContext<'_> {
     pub(crate) fn write<R, E: Into<CommandError>>(
         &mut self,
         writes: impl FnOnce(&mut EngineWriter<'_, '_>) -> Result<R, E>,
-    ) -> Result<R, CommandError> {
+    ) -> CommandResult<R> {
         let (written, ticket) = self.session.write(writes);
         self.ticket = self.ticket.max(ticket);
         written?.map_err(E::into)
@@ -234,7 +234,7 @@ pub(crate) fn refuse(resolved: ResolvedTag, client: &mut ClientState, args: &Arg
 
 /// Replies with `answer`, or with its error instead.
 #[inline]
-fn reply_or_error(reply: &mut Reply, answer: impl FnOnce(&mut Reply) -> Result<(), CommandError>) {
+fn reply_or_error(reply: &mut Reply, answer: impl FnOnce(&mut Reply) -> CommandResult<()>) {
     let start = reply.position();
     if let Err(fault) = answer(reply) {
         reply.truncate(start);

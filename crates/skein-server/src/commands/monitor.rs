@@ -37,11 +37,7 @@ pub(crate) fn stop_monitoring(shared: &ServerShared, client: &mut ClientState) {
 }
 
 /// Refuses a request that reads or writes keys, or publishes, to a client that monitors.
-pub(crate) fn check_monitoring(
-    client: &ClientState,
-    command: &Command,
-    args: &Args,
-) -> Result<(), CommandError> {
+pub(crate) fn check_monitoring(client: &ClientState, command: &Command, args: &Args) -> CommandResult<()> {
     if !client.monitors {
         return Ok(());
     }

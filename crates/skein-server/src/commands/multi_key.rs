@@ -13,12 +13,7 @@ use crate::resp::{Args, Reply};
 use skein_data::RowWriter as _;
 
 /// Renames a key. Returns false if the new name exists and `replace` is false.
-fn move_key(
-    context: &mut CommandContext,
-    from: &[u8],
-    to: &[u8],
-    replace: bool,
-) -> Result<bool, CommandError> {
+fn move_key(context: &mut CommandContext, from: &[u8], to: &[u8], replace: bool) -> CommandResult<bool> {
     context.write(|writer| writer.rename(from, to, replace))?.ok_or(CommandError::text("ERR no such key"))
 }
 

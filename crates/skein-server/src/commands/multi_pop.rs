@@ -9,8 +9,7 @@ use skein_data::{EngineKeys, EngineWriter};
 use skein_syntax::number::parse_i64;
 
 /// Pops the requested entries from a key, and replies with them. Returns whether there were any.
-pub(super) type PopSeveral<E> =
-    fn(&mut EngineWriter, &MultiPop<E>, &[u8], &mut Reply) -> Result<bool, CommandError>;
+pub(super) type PopSeveral<E> = fn(&mut EngineWriter, &MultiPop<E>, &[u8], &mut Reply) -> CommandResult<bool>;
 
 /// The entries that such a request pops: up to `most` from an end of the first key with any.
 pub(super) struct MultiPop<E> {
@@ -26,8 +25,8 @@ impl<E> MultiPop<E> {
     fn parse(
         args: &Args,
         count_at: usize,
-        parse_end: impl FnOnce(&[u8]) -> Result<E, CommandError>,
-    ) -> Result<Self, CommandError> {
+        parse_end: impl FnOnce(&[u8]) -> CommandResult<E>,
+    ) -> CommandResult<Self> {
         let keys = parse_keys(args, count_at)?;
         let end = parse_end(args.get(count_at + 1 + keys))?;
         let mut rest = args.from(count_at + 2 + keys);
@@ -45,8 +44,8 @@ impl<E> MultiPop<E> {
     /// keys.
     pub(super) fn blocking_query(
         args: &Args,
-        parse_end: impl FnOnce(&[u8]) -> Result<E, CommandError>,
-    ) -> Result<BlockingQuery, CommandError> {
+        parse_end: impl FnOnce(&[u8]) -> CommandResult<E>,
+    ) -> CommandResult<BlockingQuery> {
         let first = 3;
         let keys = Self::parse(args, 2, parse_end)?.keys;
         Ok(BlockingQuery { keys: first..first + keys, timeout: parse_timeout(args.get(1))?, waits: true })
@@ -58,7 +57,7 @@ impl<E> MultiPop<E> {
         args: &Args,
         key: &[u8],
         reply: &mut Reply,
-        parse_end: impl FnOnce(&[u8]) -> Result<E, CommandError>,
+        parse_end: impl FnOnce(&[u8]) -> CommandResult<E>,
         pop: PopSeveral<E>,
     ) -> Served {
         serve(session, |writer| pop(writer, &Self::parse(args, 2, parse_end)?, key, reply))
@@ -69,7 +68,7 @@ impl<E> MultiPop<E> {
         context: &mut CommandContext,
         args: &Args,
         reply: &mut Reply,
-        parse_end: impl FnOnce(&[u8]) -> Result<E, CommandError>,
+        parse_end: impl FnOnce(&[u8]) -> CommandResult<E>,
         pop: PopSeveral<E>,
     ) -> CommandResult {
         let asked = Self::parse(args, 1, parse_end)?;
@@ -99,13 +98,13 @@ pub(super) fn has_several_keys(args: &Args) -> bool {
 }
 
 /// Parses a positive number of keys or members.
-pub(super) fn parse_positive(text: &[u8], refusal: &'static str) -> Result<u64, CommandError> {
+pub(super) fn parse_positive(text: &[u8], refusal: &'static str) -> CommandResult<u64> {
     let number = parse_i64(text).filter(|number| *number > 0).ok_or(CommandError::text(refusal))?;
     Ok(number.unsigned_abs())
 }
 
 /// Parses the number of keys in argument `at`. Errors if no argument follows the keys.
-fn parse_keys(args: &Args, at: usize) -> Result<usize, CommandError> {
+fn parse_keys(args: &Args, at: usize) -> CommandResult<usize> {
     let keys = parse_positive(args.get(at), "ERR numkeys should be greater than 0")?;
     let keys = usize::try_from(keys).unwrap_or(usize::MAX);
     if keys >= args.len() - at - 1 { Err(SYNTAX) } else { Ok(keys) }

@@ -1,7 +1,7 @@
 //! The work around each command while clients observe keys: a client's reads are remembered before
 //! it reads, and the changes of a command are noted.
 
-use super::{Command, CommandContext, CommandError, ResolvedTag, resolve};
+use super::{Command, CommandContext, CommandResult, ResolvedTag, resolve};
 use crate::command_table::Flag;
 use crate::command_table::request_keys::keys_of;
 use crate::notice::key_events::{CommandWatch, KeyChanges};
@@ -15,8 +15,8 @@ pub(crate) fn run<R>(
     context: &mut CommandContext,
     command: &'static Command,
     args: &Args,
-    handler: impl FnOnce(&mut CommandContext) -> Result<R, CommandError>,
-) -> Result<R, CommandError> {
+    handler: impl FnOnce(&mut CommandContext) -> CommandResult<R>,
+) -> CommandResult<R> {
     let watch = begin(context, command, args);
     let done = handler(context);
     end(context, watch, done.is_ok());

@@ -22,7 +22,7 @@
 use super::blocking::BlockingCommand;
 use super::command_error::NOT_IN_MULTI;
 use super::scripts::ScriptKind;
-use super::{AfterCommand, CommandContext, CommandError, CommandResult, Replied, migrate, task};
+use super::{AfterCommand, CommandContext, CommandResult, Replied, migrate, task};
 use crate::resp::{Args, Reply};
 use skein_data::{EngineWriter, RowView};
 
@@ -32,7 +32,7 @@ pub(crate) type ReadHandler = fn(Option<RowView>, &Args, &mut Reply);
 pub(crate) type WriteHandler = fn(&mut EngineWriter, &Args, &mut Reply) -> Replied;
 /// Does the first requests of a run of writes as one change, and replies to each. Returns their number,
 /// at least 1. If the handler returns an error, none was done.
-pub(crate) type RunHandler = fn(&mut EngineWriter, &RequestRun, &mut Reply) -> Result<usize, CommandError>;
+pub(crate) type RunHandler = fn(&mut EngineWriter, &RequestRun, &mut Reply) -> CommandResult<usize>;
 /// Does anything. If the handler returns an error, its partial reply is discarded.
 pub(crate) type GeneralHandler = fn(&mut CommandContext, &Args, &mut Reply) -> CommandResult;
 

@@ -21,7 +21,7 @@ use super::command_error::{NOT_AN_INTEGER, SYNTAX};
 use super::task::{
     AT_ONCE, LongReply, ReplyEnd, SLICE_BYTES, SLICE_KEYS, SliceResult, TaskProgress, TaskSlice,
 };
-use super::{CommandError, Replied, SlicedTask, is};
+use super::{CommandError, CommandResult, Replied, SlicedTask, is};
 use crate::redis::random::{CommandRng, SortedDraws};
 use crate::resp::{Args, Protocol, Reply};
 use skein_data::MembersView;
@@ -93,7 +93,7 @@ pub(super) struct RandomQuery {
 
 impl RandomQuery {
     /// Parses the arguments after the key: nothing, or a count and possibly an option.
-    pub(super) fn parse(entries: RandomEntryKind, args: &Args) -> Result<Self, CommandError> {
+    pub(super) fn parse(entries: RandomEntryKind, args: &Args) -> CommandResult<Self> {
         if args.len() == 2 {
             return Ok(Self { entries, count: 1, distinct: true, values: false, single: true });
         }
@@ -248,7 +248,7 @@ pub(crate) struct DistinctDraw {
 
 impl DistinctDraw {
     /// Writes some entries. Returns whether there is more to do.
-    fn step(&mut self, reply: &mut Reply) -> Result<bool, CommandError> {
+    fn step(&mut self, reply: &mut Reply) -> CommandResult<bool> {
         let Self { view, asked, random, wanted, new, prepares } = self;
         if std::mem::take(new) {
             asked.head(*wanted, reply);
@@ -363,7 +363,7 @@ impl RepeatedDraw {
     }
 
     /// Picks or writes some entries. Returns whether there is more to do.
-    fn step(&mut self, reply: &mut Reply) -> Result<bool, CommandError> {
+    fn step(&mut self, reply: &mut Reply) -> CommandResult<bool> {
         if let Some(view) = self.view.take() {
             self.pick(view)?;
             return Ok(true);
@@ -372,7 +372,7 @@ impl RepeatedDraw {
     }
 
     /// Picks some entries of the view, and keeps it if there is more to pick.
-    fn pick(&mut self, mut view: MembersView) -> Result<(), CommandError> {
+    fn pick(&mut self, mut view: MembersView) -> CommandResult<()> {
         let Self { at, draws, picked, asked, prepares, .. } = self;
         if *prepares {
             view.prepare_draws(SLICE_KEYS);

@@ -1,6 +1,6 @@
 //! `max-reply`, for commands that reply at once and may name the same thing any number of times.
 
-use super::{CommandError, Replied};
+use super::{CommandError, CommandResult, Replied};
 use crate::resp::Reply;
 use crate::shared::ServerShared;
 
@@ -29,17 +29,17 @@ impl ReplyLimit {
     }
 
     /// Errors if a reply of this number of bytes would be too long.
-    pub(super) fn check_bytes(&self, bytes: usize) -> Result<(), CommandError> {
+    pub(super) fn check_bytes(&self, bytes: usize) -> CommandResult<()> {
         check_reply_bytes(bytes, self.bytes_max, self.way_out)
     }
 }
 
 /// Errors if a reply of this number of bytes would exceed the limit.
-pub(super) fn check_reply_bytes(bytes: usize, limit: usize, way_out: &str) -> Result<(), CommandError> {
-    if bytes <= limit {
-        return Ok(());
-    }
-    Err(CommandError::owned(format!(
-        "ERR the reply would be longer than the limit of {limit} bytes; {way_out}"
-    )))
+pub(super) fn check_reply_bytes(bytes: usize, limit: usize, way_out: &str) -> CommandResult<()> {
+    if bytes <= limit { Ok(()) } else { Err(reply_too_long(limit, way_out)) }
+}
+
+/// Returns the error for a reply that would exceed the limit.
+pub(super) fn reply_too_long(limit: usize, way_out: &str) -> CommandError {
+    CommandError::owned(format!("ERR the reply would be longer than the limit of {limit} bytes; {way_out}"))
 }

@@ -30,7 +30,7 @@ pub(super) struct ScanOptions<'a> {
 
 impl<'a> ScanOptions<'a> {
     /// Parses the options from argument `first` on. TYPE is allowed only for a scan of `keys`.
-    pub(super) fn parse(args: &Args<'a>, first: usize, keys: bool) -> Result<Self, CommandError> {
+    pub(super) fn parse(args: &Args<'a>, first: usize, keys: bool) -> CommandResult<Self> {
         let mut options = Self { pattern: None, steps: Cell::new(0), kind: None, count: 10 };
         let mut rest = args.from(first);
         while let Some(word) = rest.next() {
@@ -155,7 +155,7 @@ impl<'o, 'a> ScanPageFiller<'o, 'a> {
     ///
     /// # Errors
     /// If a name is too long for the pattern.
-    pub(super) fn finish(self) -> Result<ScanPage, CommandError> {
+    pub(super) fn finish(self) -> CommandResult<ScanPage> {
         self.fault.map_or(Ok(self.page), Err)
     }
 }
@@ -166,7 +166,7 @@ fn too_long(len: usize) -> CommandError {
     ))
 }
 
-fn parse_cursor(text: &[u8]) -> Result<u64, CommandError> {
+fn parse_cursor(text: &[u8]) -> CommandResult<u64> {
     cursor_of(text).ok_or(CommandError::text("ERR invalid cursor"))
 }
 
@@ -208,7 +208,7 @@ impl<'a, 'o> EntryScan<'_, 'a, 'o> {
     /// Parses the options. Returns a page, and the name after which it begins. If there are `few`
     /// entries, the page has all of them, whatever COUNT says, like Redis's small types; unless
     /// matching them takes long.
-    pub(super) fn page(self, few: bool) -> Result<(ScanPageFiller<'o, 'a>, Option<Vec<u8>>), CommandError> {
+    pub(super) fn page(self, few: bool) -> CommandResult<(ScanPageFiller<'o, 'a>, Option<Vec<u8>>)> {
         let options = self.options.insert(ScanOptions::parse(self.args, 3, false)?);
         if few && !options.is_costly() {
             return Ok((ScanPageFiller::whole(options, self.protocol), None));
@@ -224,7 +224,7 @@ pub(super) fn scan_entries(
     context: &mut CommandContext,
     args: &Args,
     reply: &mut Reply,
-    fill: impl FnOnce(RowView, EntryScan<'_, '_, '_>) -> Result<ScanPage, CommandError>,
+    fill: impl FnOnce(RowView, EntryScan<'_, '_, '_>) -> CommandResult<ScanPage>,
 ) -> CommandResult {
     let cursor = parse_cursor(args.get(2))?;
     let (shared, protocol, mut options) = (context.shared, reply.protocol(), None);
@@ -282,7 +282,7 @@ fn gather(
     range: &KeyRange,
     options: &ScanOptions<'_>,
     reply: &Reply,
-) -> Result<ScanPage, CommandError> {
+) -> CommandResult<ScanPage> {
     let (mut page, mut looked_at) = (ScanPage::default(), 0);
     let mut last = Vec::new();
     let mut more = false;

@@ -96,7 +96,7 @@ pub(super) fn shutdown(context: &mut CommandContext, args: &Args, _: &mut Reply)
 }
 
 /// Errors if the options ask for something that a stop cannot do.
-pub(crate) fn check_shutdown(args: &Args) -> Result<(), CommandError> {
+pub(crate) fn check_shutdown(args: &Args) -> CommandResult<()> {
     if args.from(1).any(|arg| is(arg, "SAVE")) && args.from(1).any(|arg| is(arg, "NOSAVE")) {
         return Err(SYNTAX);
     }
@@ -147,7 +147,7 @@ pub(super) fn wait(_: &mut CommandContext, args: &Args, reply: &mut Reply) -> Co
 }
 
 /// Errors if this is no timeout of WAIT and WAITAOF, in milliseconds.
-pub(super) fn check_wait_timeout(timeout: &[u8]) -> Result<(), CommandError> {
+pub(super) fn check_wait_timeout(timeout: &[u8]) -> CommandResult<()> {
     match parse_i64(timeout) {
         None => Err(CommandError::text("ERR timeout is not an integer or out of range")),
         Some(..0) => Err(CommandError::text("ERR timeout is negative")),

@@ -46,7 +46,7 @@ pub(super) fn slowlog(context: &mut CommandContext, args: &Args, reply: &mut Rep
     Ok(AfterCommand::Done)
 }
 
-fn count(args: &Args) -> Result<usize, CommandError> {
+fn count(args: &Args) -> CommandResult<usize> {
     match args.len() {
         2 => Ok(COUNT_DEFAULT),
         3 => match parse_i64(args.get(2)) {
@@ -63,10 +63,7 @@ fn write(entry: &SlowlogEntry, reply: &mut Reply) {
     reply.places(entry.id);
     reply.places(entry.unix_s);
     reply.places(entry.micros);
-    reply.array(entry.request.0.len());
-    for arg in &entry.request.0 {
-        reply.bulk(arg);
-    }
+    reply.bulks(&entry.request.0);
     reply.bulk(entry.address.as_ref().map_or_else(String::new, ToString::to_string).as_bytes());
     reply.bulk(&entry.name);
 }

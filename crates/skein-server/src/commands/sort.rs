@@ -47,7 +47,7 @@ impl<'a> SortQuery<'a> {
         keyspace: StoredKeyspace,
         may_store: bool,
         reads_all: impl Fn() -> bool,
-    ) -> Result<Self, CommandError> {
+    ) -> CommandResult<Self> {
         let mut query = Self {
             keyspace,
             by: None,
@@ -118,7 +118,7 @@ struct SortedKey {
 }
 
 /// Returns the elements of a key. `None` if it holds something else.
-fn elements_of(row: RowView) -> Result<Option<SortedKey>, CommandError> {
+fn elements_of(row: RowView) -> CommandResult<Option<SortedKey>> {
     let mut elements = Vec::new();
     let of_list = row.list(|list| {
         list.walk(ListEnd::Front, |element| {
@@ -191,11 +191,7 @@ impl SortWeight {
 }
 
 /// Returns the weight of an element.
-fn weight_of(
-    session: &mut EngineKeys,
-    query: &SortQuery<'_>,
-    element: &[u8],
-) -> Result<SortWeight, CommandError> {
+fn weight_of(session: &mut EngineKeys, query: &SortQuery<'_>, element: &[u8]) -> CommandResult<SortWeight> {
     let value = match query.by {
         Some(pattern) => value_at(session, query.keyspace, pattern, element)?,
         None => Some(element.to_vec()),
@@ -258,7 +254,7 @@ fn result_of(
 }
 
 /// Replaces the contents of a key by a list of the values; an absent value is an empty one.
-fn store(context: &mut CommandContext, key: &[u8], values: &[Option<Vec<u8>>]) -> Result<(), CommandError> {
+fn store(context: &mut CommandContext, key: &[u8], values: &[Option<Vec<u8>>]) -> CommandResult<()> {
     let elements = || values.iter().map(|value| value.as_deref().unwrap_or_default());
     context.write(|writer| {
         writer.replace_list::<_, CommandError>(key, None, |list| Ok(list.push(ListEnd::Back, elements())?))
@@ -286,10 +282,7 @@ pub(super) fn run(
         store(context, key, &values)?;
         reply.count(values.len());
     } else {
-        reply.array(values.len());
-        for value in &values {
-            reply.bulk_or_null(value.as_deref());
-        }
+        reply.array_of(&values, |reply, value| reply.bulk_or_null(value.as_deref()));
     }
     Ok(AfterCommand::Done)
 }

@@ -12,6 +12,7 @@ use skein_syntax::number::parse_i64;
 
 use super::command_error::{INFINITE_SUM, NOT_A_FLOAT, NOT_AN_INTEGER, SYNTAX, WRONG_TYPE};
 use super::expiry::ExpiryOption;
+use super::reply_limit::reply_too_long;
 use super::{AfterCommand, CommandContext, CommandError, CommandResult, Replied, is};
 use crate::planted_bugs::{self, PlantedBug};
 use crate::redis::long_double::LongDouble;
@@ -26,7 +27,7 @@ const TOO_LONG: CommandError =
     CommandError::text("ERR string exceeds maximum allowed size (proto-max-bulk-len)");
 
 /// Returns the value of a row, if there is a row. Errors if it holds another kind.
-pub(super) fn value_of(row: Option<RowRef<'_>>) -> Result<Option<&[u8]>, CommandError> {
+pub(super) fn value_of(row: Option<RowRef<'_>>) -> CommandResult<Option<&[u8]>> {
     row.map(|row| row.value().ok_or_else(CommandError::wrong_type)).transpose()
 }
 
@@ -61,7 +62,7 @@ struct SetOptions<'a> {
 }
 
 impl<'a> SetOptions<'a> {
-    fn parse(args: &Args<'a>) -> Result<Self, CommandError> {
+    fn parse(args: &Args<'a>) -> CommandResult<Self> {
         let mut options = Self::default();
         let mut rest = args.from(3);
         while let Some(arg) = rest.next() {
@@ -151,11 +152,7 @@ pub(super) fn get_set(writer: &mut EngineWriter, args: &Args, reply: &mut Reply)
 }
 
 /// Returns the change to a new value that keeps the expiry time.
-pub(super) fn changed(
-    rows: &RowAllocator,
-    row: Option<RowRef>,
-    parts: &[&[u8]],
-) -> Result<RowChange, CommandError> {
+pub(super) fn changed(rows: &RowAllocator, row: Option<RowRef>, parts: &[&[u8]]) -> CommandResult<RowChange> {
     Ok(RowChange::Put(rows.value_until(parts, row.and_then(skein_data::RowRef::expires_at))?))
 }
 
@@ -222,9 +219,7 @@ pub(super) fn mget(context: &mut CommandContext, args: &Args, reply: &mut Reply)
         read => read?,
     }
     if too_long {
-        return Err(CommandError::owned(format!(
-            "ERR the reply would be longer than the limit of {limit} bytes; ask for fewer keys or raise the limit"
-        )));
+        return Err(reply_too_long(limit, "ask for fewer keys or raise the limit"));
     }
     Ok(AfterCommand::Done)
 }

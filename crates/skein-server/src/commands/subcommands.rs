@@ -6,7 +6,7 @@
 //!                                    └─► handler: which subcommand is it
 //! ```
 
-use super::{Command, CommandError, QUOTED_BYTES_MAX, find, quoted, takes};
+use super::{Command, CommandError, CommandResult, QUOTED_BYTES_MAX, find, quoted, takes};
 use crate::command_table::{COMMANDS, Subcommand};
 use crate::resp::{Args, Reply};
 
@@ -14,7 +14,7 @@ use crate::resp::{Args, Reply};
 ///
 /// # Errors
 /// If the name is unknown or the number of arguments is wrong.
-pub(super) fn subcommand(args: &Args<'_>) -> Result<&'static str, CommandError> {
+pub(super) fn subcommand(args: &Args<'_>) -> CommandResult<&'static str> {
     let command = find(args.get(0)).map(|index| &COMMANDS[index]);
     command.map_or_else(|| Err(unknown(args)), |command| command.subcommand(args)).map(|found| found.name)
 }
@@ -35,7 +35,7 @@ impl Command {
     ///
     /// # Errors
     /// See [`subcommand`].
-    fn subcommand(&self, args: &Args<'_>) -> Result<&'static Subcommand, CommandError> {
+    fn subcommand(&self, args: &Args<'_>) -> CommandResult<&'static Subcommand> {
         let found = self.subcommand_of(args).ok_or_else(|| unknown(args))?;
         if takes(found.arity, args.len()) {
             Ok(found)
@@ -49,7 +49,7 @@ impl Command {
     ///
     /// # Errors
     /// See [`subcommand`].
-    pub(crate) fn check_subcommand(&self, args: &Args) -> Result<(), CommandError> {
+    pub(crate) fn check_subcommand(&self, args: &Args) -> CommandResult<()> {
         if self.subcommands.is_empty() || args.len() == 1 {
             return Ok(());
         }
@@ -66,8 +66,5 @@ pub(super) fn unknown_or_wrong(args: &Args) -> CommandError {
 
 /// Writes a help text as an array of lines.
 pub(super) fn help(lines: &[&str], reply: &mut Reply) {
-    reply.array(lines.len());
-    for line in lines {
-        reply.simple(line);
-    }
+    reply.array_of(lines, |reply, line| reply.simple(line));
 }

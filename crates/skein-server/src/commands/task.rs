@@ -29,7 +29,7 @@ use super::dump::answer_stream;
 use super::hashes::write_named;
 use super::reply_limit::check_reply_bytes;
 use super::skein::{long_contents, write_contents, write_details};
-use super::{CommandError, Replied};
+use super::{CommandError, CommandResult, Replied};
 use crate::clients::client::HeldSnapshot;
 use crate::notice::key_events::KeyChanges;
 use crate::redis::glob::{Glob, STEPS_MAX};
@@ -126,7 +126,7 @@ impl<T: SlicedTask + 'static> From<T> for Box<dyn SlicedTask> {
 }
 
 /// The progress of a slice, or the error that replaces the reply.
-pub(crate) type SliceResult = Result<TaskProgress, CommandError>;
+pub(crate) type SliceResult = CommandResult<TaskProgress>;
 
 /// The result of a slice.
 pub(crate) enum TaskProgress {
@@ -158,7 +158,7 @@ impl TaskSlice<'_, '_> {
     }
 
     /// Errors if the task would hold too many bytes before the first byte of the reply.
-    pub(super) fn check_memory(&self, bytes: usize, way_out: &str) -> Result<(), CommandError> {
+    pub(super) fn check_memory(&self, bytes: usize, way_out: &str) -> CommandResult<()> {
         let limit = self.reply_bytes_max;
         if bytes <= limit {
             return Ok(());
@@ -169,7 +169,7 @@ impl TaskSlice<'_, '_> {
     }
 
     /// Errors if the reply would become this long and that is too long.
-    pub(super) fn check_bytes(&self, bytes: usize, way_out: &str) -> Result<(), CommandError> {
+    pub(super) fn check_bytes(&self, bytes: usize, way_out: &str) -> CommandResult<()> {
         check_reply_bytes(bytes, self.reply_bytes_max, way_out)
     }
 }
@@ -237,7 +237,7 @@ impl RangeTask {
     }
 
     /// Continues with a key that has long contents. Returns whether more of it is left.
-    fn continue_inside(&mut self, slice: &mut TaskSlice, reply: &mut Reply) -> Result<bool, CommandError> {
+    fn continue_inside(&mut self, slice: &mut TaskSlice, reply: &mut Reply) -> CommandResult<bool> {
         let Some(task) = &mut self.inside else { return Ok(false) };
         let more = matches!(task.step(slice, reply)?, TaskProgress::More);
         // The slice showed the moment only if the snapshot is still complete.
@@ -331,7 +331,7 @@ fn write_entry(
     shape: &RangeFormat,
     reply: &mut Reply,
     inside: &mut Option<Box<dyn SlicedTask>>,
-) -> Result<usize, CommandError> {
+) -> CommandResult<usize> {
     match shape {
         RangeFormat::Keys | RangeFormat::Matching(_) => {
             reply.bulk(key);

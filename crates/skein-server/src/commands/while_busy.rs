@@ -21,13 +21,13 @@ pub(crate) fn handler_of(
     context: &mut BusyContext<'_>,
     command: &Command,
     args: &Args,
-) -> Result<BusyHandler, CommandError> {
+) -> CommandResult<BusyHandler> {
     let handler = command.subcommand_of(args).map_or(command.while_busy, |subcommand| subcommand.while_busy);
     handler.ok_or_else(|| refused(context.client, command, context.server.scripts.busy.refusal()))
 }
 
 /// Errors unless the request is `SHUTDOWN NOSAVE`, with or without NOW and FORCE.
-fn check_shutdown(args: &Args, shared: &ServerShared) -> Result<(), CommandError> {
+fn check_shutdown(args: &Args, shared: &ServerShared) -> CommandResult<()> {
     const KNOWN: [&str; 5] = ["SAVE", "NOSAVE", "NOW", "FORCE", "ABORT"];
     let has = |word: &str| args.from(1).any(|arg| is(arg, word));
     let is_known = |arg: &[u8]| KNOWN.iter().any(|known| is(arg, known));

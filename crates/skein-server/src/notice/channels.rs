@@ -93,6 +93,8 @@ pub(crate) struct ChannelDelivery {
 /// The subscribers of one name.
 #[derive(Debug, Default)]
 struct Receivers {
+    /// The name as a pattern, if it is one.
+    pattern: Option<Glob>,
     /// By their numbers.
     clients: BTreeMap<u64, ClientLocation>,
     /// The same by their workers; empty after a change, until the next message.
@@ -147,34 +149,13 @@ pub(crate) struct Channels {
 
 #[derive(Debug, Default)]
 struct ChannelTables {
-    channels: HashMap<Vec<u8>, Receivers>,
-    shards: HashMap<Vec<u8>, Receivers>,
-    patterns: HashMap<Vec<u8>, (Glob, Receivers)>,
+    /// By kind.
+    names: [HashMap<Vec<u8>, Receivers>; ChannelKind::ALL.len()],
     /// The last number of a subscription or message.
     last: u64,
 }
 
 impl ChannelTables {
-    fn receivers_of(&mut self, kind: ChannelKind, name: &[u8]) -> Option<&mut Receivers> {
-        match kind {
-            ChannelKind::Channel => self.channels.get_mut(name),
-            ChannelKind::Shard => self.shards.get_mut(name),
-            ChannelKind::Pattern => self.patterns.get_mut(name).map(|(_, receivers)| receivers),
-        }
-    }
-
-    fn remove(&mut self, kind: ChannelKind, name: &[u8]) {
-        match kind {
-            ChannelKind::Channel => drop(self.channels.remove(name)),
-            ChannelKind::Shard => drop(self.shards.remove(name)),
-            ChannelKind::Pattern => drop(self.patterns.remove(name)),
-        }
-    }
-
-    fn names(&self) -> usize {
-        self.channels.len() + self.shards.len() + self.patterns.len()
-    }
-
     fn next(&mut self) -> u64 {
         self.last += 1;
         self.last
@@ -193,16 +174,10 @@ impl Channels {
         let mut tables = lock(&self.tables);
         // The name is here and at the client.
         let mut bytes = SUBSCRIPTION + 2 * name.len();
-        let receivers = match kind {
-            ChannelKind::Channel => tables.channels.entry(name.to_vec()).or_default(),
-            ChannelKind::Shard => tables.shards.entry(name.to_vec()).or_default(),
-            ChannelKind::Pattern => {
-                let new = || (Glob::new(name), Receivers::default());
-                let (pattern, receivers) = tables.patterns.entry(name.to_vec()).or_insert_with(new);
-                bytes += pattern.memory();
-                receivers
-            }
-        };
+        let pattern = || (kind == ChannelKind::Pattern).then(|| Glob::new(name));
+        let new = || Receivers { pattern: pattern(), ..Receivers::default() };
+        let receivers = tables.names[kind as usize].entry(name.to_vec()).or_insert_with(new);
+        bytes += receivers.pattern.as_ref().map_or(0, Glob::memory);
         receivers.add(who);
         self.count(&tables);
         Subscription { number: tables.next(), bytes }
@@ -211,16 +186,16 @@ impl Channels {
     /// Removes a subscription.
     pub(crate) fn unsubscribe(&self, kind: ChannelKind, name: &[u8], client: u64) {
         let mut tables = lock(&self.tables);
-        let Some(receivers) = tables.receivers_of(kind, name) else { return };
-        if receivers.remove(client) {
-            tables.remove(kind, name);
+        let names = &mut tables.names[kind as usize];
+        if names.get_mut(name).is_some_and(|receivers| receivers.remove(client)) {
+            names.remove(name);
         }
         self.count(&tables);
     }
 
     fn count(&self, tables: &ChannelTables) {
         // Relaxed: a publisher that has heard of a subscription has thereby acquired it.
-        self.names.store(tables.names(), Ordering::Relaxed);
+        self.names.store(tables.names.iter().map(HashMap::len).sum(), Ordering::Relaxed);
     }
 
     /// Publishes a message to a channel (`Channel`, with the patterns that match it, or `Shard`).
@@ -251,13 +226,12 @@ impl Channels {
             }
         };
         let tables = &mut *tables;
-        let named = if kind == ChannelKind::Shard { &mut tables.shards } else { &mut tables.channels };
-        if let Some(receivers) = named.get_mut(channel) {
+        if let Some(receivers) = tables.names[kind as usize].get_mut(channel) {
             deliver(kind, None, receivers);
         }
         if kind == ChannelKind::Channel {
-            for (name, (pattern, receivers)) in &mut tables.patterns {
-                if pattern.matches(channel, &mut 0) {
+            for (name, receivers) in &mut tables.names[ChannelKind::Pattern as usize] {
+                if receivers.pattern.as_ref().is_some_and(|pattern| pattern.matches(channel, &mut 0)) {
                     deliver(ChannelKind::Pattern, Some(name), receivers);
                 }
             }
@@ -268,38 +242,30 @@ impl Channels {
     /// Returns the channels with subscribers that match a pattern, in order.
     pub(crate) fn active(&self, kind: ChannelKind, pattern: Option<&Glob>) -> Vec<Vec<u8>> {
         let tables = lock(&self.tables);
-        let named = if kind == ChannelKind::Shard { &tables.shards } else { &tables.channels };
         let is_asked = |name: &&Vec<u8>| pattern.is_none_or(|pattern| pattern.matches(name, &mut 0));
-        let mut names: Vec<Vec<u8>> = named.keys().filter(is_asked).cloned().collect();
+        let mut names: Vec<Vec<u8>> = tables.names[kind as usize].keys().filter(is_asked).cloned().collect();
         names.sort();
         names
     }
 
     /// Returns the number of subscribers of a name.
     pub(crate) fn subscribers(&self, kind: ChannelKind, name: &[u8]) -> usize {
-        lock(&self.tables).receivers_of(kind, name).map_or(0, |receivers| receivers.clients.len())
+        lock(&self.tables).names[kind as usize].get(name).map_or(0, |receivers| receivers.clients.len())
     }
 
     /// Returns the clients with a subscription to a name that `is_meant` accepts.
     pub(crate) fn clients_of(&self, is_meant: impl Fn(ChannelKind, &[u8]) -> bool) -> BTreeSet<u64> {
         let tables = lock(&self.tables);
-        let channels =
-            tables.channels.iter().map(|(name, receivers)| (ChannelKind::Channel, name, receivers));
-        let shards = tables.shards.iter().map(|(name, receivers)| (ChannelKind::Shard, name, receivers));
-        let patterns = tables.patterns.iter();
-        let patterns = patterns.map(|(name, (_, receivers))| (ChannelKind::Pattern, name, receivers));
-        let meant = channels.chain(shards).chain(patterns).filter(|(kind, name, _)| is_meant(*kind, name));
-        meant.flat_map(|(_, _, receivers)| receivers.clients.keys().copied()).collect()
+        let meant = ChannelKind::ALL.into_iter().flat_map(|kind| {
+            let is_meant = &is_meant;
+            tables.names[kind as usize].iter().filter(move |(name, _)| is_meant(kind, name))
+        });
+        meant.flat_map(|(_, receivers)| receivers.clients.keys().copied()).collect()
     }
 
     /// Returns the number of names of this kind that have a subscriber.
     pub(crate) fn names(&self, kind: ChannelKind) -> usize {
-        let tables = lock(&self.tables);
-        match kind {
-            ChannelKind::Channel => tables.channels.len(),
-            ChannelKind::Shard => tables.shards.len(),
-            ChannelKind::Pattern => tables.patterns.len(),
-        }
+        lock(&self.tables).names[kind as usize].len()
     }
 }
 

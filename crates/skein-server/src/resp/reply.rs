@@ -239,6 +239,32 @@ impl<'o> Reply<'o> {
         self.head(b'*', len as u64);
     }
 
+    /// Writes an array with an element for each item, which `write` writes.
+    #[inline]
+    pub(crate) fn array_of<I>(&mut self, items: I, mut write: impl FnMut(&mut Self, I::Item))
+    where
+        I: IntoIterator<IntoIter: ExactSizeIterator>,
+    {
+        let items = items.into_iter();
+        self.array(items.len());
+        items.for_each(|item| write(self, item));
+    }
+
+    /// Writes an array of bulk strings.
+    pub(crate) fn bulks<I>(&mut self, texts: I)
+    where
+        I: IntoIterator<IntoIter: ExactSizeIterator, Item: AsRef<[u8]>>,
+    {
+        self.array_of(texts, |reply, text| reply.bulk(text.as_ref()));
+    }
+
+    /// Writes a set of words.
+    pub(crate) fn words<'w>(&mut self, words: impl IntoIterator<Item = &'w str>) {
+        let words: Vec<&str> = words.into_iter().collect();
+        self.set(words.len());
+        words.into_iter().for_each(|word| self.simple(word));
+    }
+
     /// Begins a message of this many elements: a push in RESP3.
     pub(crate) fn push(&mut self, len: usize) {
         self.head(if self.protocol == Protocol::Resp3 { b'>' } else { b'*' }, len as u64);

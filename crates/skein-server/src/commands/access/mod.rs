@@ -86,10 +86,7 @@ fn categories(args: &Args, reply: &mut Reply) -> Replied {
         }
         _ => return Err(too_many(args)),
     };
-    reply.array(names.len());
-    for name in &names {
-        reply.bulk(name.as_bytes());
-    }
+    reply.bulks(&names);
     Ok(())
 }
 

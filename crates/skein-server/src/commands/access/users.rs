@@ -75,17 +75,13 @@ pub(super) fn get(context: &CommandContext, args: &Args, reply: &mut Reply) {
     }
     reply.bulk(b"passwords");
     let hashes = user.hashes();
-    reply.array(hashes.len());
-    for hash in &hashes {
-        reply.bulk(hash.as_bytes());
-    }
+    reply.bulks(&hashes);
     write_rights(&user.root, reply);
     reply.bulk(b"selectors");
-    reply.array(user.selectors.len());
-    for selector in &user.selectors {
+    reply.array_of(&user.selectors, |reply, selector| {
         reply.map(3);
         write_rights(selector, reply);
-    }
+    });
 }
 
 fn write_rights(selector: &AclSelector, reply: &mut Reply) {
@@ -137,22 +133,14 @@ fn disconnect(context: &CommandContext, is_meant: impl Fn(&ClientRecord) -> bool
 }
 
 pub(super) fn list(context: &CommandContext, reply: &mut Reply) {
-    let users = context.shared.acl.users.all();
-    reply.array(users.len());
-    for user in &users {
-        reply.bulk(&user.print(AllKeys::AsInRedis));
-    }
+    reply.array_of(context.shared.acl.users.all(), |reply, user| reply.bulk(&user.print(AllKeys::AsInRedis)));
 }
 
 pub(super) fn names(context: &CommandContext, reply: &mut Reply) {
-    let users = context.shared.acl.users.all();
-    reply.array(users.len());
-    for user in &users {
-        reply.bulk(&user.name);
-    }
+    reply.array_of(context.shared.acl.users.all(), |reply, user| reply.bulk(&user.name));
 }
 
-fn file<'c>(context: &'c CommandContext<'_>) -> Result<&'c Path, CommandError> {
+fn file<'c>(context: &'c CommandContext<'_>) -> CommandResult<&'c Path> {
     context.shared.acl.file.as_deref().ok_or(CommandError::text(
         "ERR This Redis instance is not configured to use an ACL file. Start SkeinDB with the option acl-file, or specify users via the ACL SETUSER command.",
     ))

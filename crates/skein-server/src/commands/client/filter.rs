@@ -5,7 +5,7 @@ use skein_syntax::number::parse_i64;
 use crate::acl::AclUsers;
 use crate::clients::client_registry::ClientRecord;
 use crate::commands::command_error::SYNTAX;
-use crate::commands::{CommandError, is};
+use crate::commands::{CommandError, CommandResult, is};
 use crate::net::transport::ConnectionAddress;
 use crate::resp::Args;
 
@@ -25,7 +25,7 @@ pub(super) enum ClientKind {
 }
 
 impl ClientKind {
-    pub(super) fn parse(name: &[u8]) -> Result<Self, CommandError> {
+    pub(super) fn parse(name: &[u8]) -> CommandResult<Self> {
         match name {
             _ if is(name, "normal") => Ok(Self::Normal),
             _ if is(name, "pubsub") => Ok(Self::Pubsub),
@@ -59,7 +59,7 @@ impl<'a> ClientFilter<'a> {
     }
 
     /// Parses the options from argument 2 on.
-    pub(super) fn parse(args: &Args<'a>, users: &AclUsers) -> Result<Self, CommandError> {
+    pub(super) fn parse(args: &Args<'a>, users: &AclUsers) -> CommandResult<Self> {
         let mut filter = Self { address: None, local: None, id: None, user: None, kind: None, skip_me: true };
         let mut rest = args.from(2);
         while let Some(option) = rest.next() {

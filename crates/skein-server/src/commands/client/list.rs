@@ -8,7 +8,7 @@ use crate::shared::ServerShared;
 
 /// Returns the line of a client. `running` is the current command of `me`, unless `me` is in an
 /// EXEC. Names are cut at `name_max` bytes.
-pub(in crate::commands) fn line(
+pub(crate) fn line(
     shared: &ServerShared,
     me: &ClientState,
     record: &ClientRecord,

@@ -30,7 +30,7 @@ pub(super) fn begin(shared: &ServerShared, args: &Args, reply: &mut Reply) -> Co
     Ok(AfterCommand::Fence)
 }
 
-fn parse_time(text: &[u8]) -> Result<Duration, CommandError> {
+fn parse_time(text: &[u8]) -> CommandResult<Duration> {
     let millis =
         parse_i64(text).ok_or(CommandError::text("ERR timeout is not an integer or out of range"))?;
     let millis = u64::try_from(millis).map_err(|_| CommandError::text("ERR timeout is negative"))?;

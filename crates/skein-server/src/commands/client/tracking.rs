@@ -37,7 +37,7 @@ struct TrackingOptions<'a> {
 }
 
 impl<'a> TrackingOptions<'a> {
-    fn parse(shared: &ServerShared, args: &Args<'a>) -> Result<Self, CommandError> {
+    fn parse(shared: &ServerShared, args: &Args<'a>) -> CommandResult<Self> {
         let mut options = Self::default();
         let mut rest = args.from(3);
         while let Some(word) = rest.next() {
@@ -61,7 +61,7 @@ impl<'a> TrackingOptions<'a> {
     }
 
     /// Rejects options that contradict each other, or the present tracking of the client.
-    fn check(&self, present: Option<&ClientTracking>) -> Result<(), CommandError> {
+    fn check(&self, present: Option<&ClientTracking>) -> CommandResult<()> {
         let wanted = &self.modes;
         if !wanted.broadcast && !self.prefixes.is_empty() {
             return Err(PREFIX_WITHOUT_BCAST);
@@ -92,7 +92,7 @@ fn switches(what: &str) -> CommandError {
 }
 
 /// Returns the client that receives the messages.
-fn redirect(shared: &ServerShared, before: u64, text: &[u8]) -> Result<u64, CommandError> {
+fn redirect(shared: &ServerShared, before: u64, text: &[u8]) -> CommandResult<u64> {
     if before != 0 {
         return Err(CommandError::text("ERR A client can only redirect to a single other client"));
     }
@@ -102,7 +102,7 @@ fn redirect(shared: &ServerShared, before: u64, text: &[u8]) -> Result<u64, Comm
 }
 
 /// Rejects prefixes if one begins with another: a key would be told twice.
-fn check_prefixes(wanted: &[&[u8]], present: &BTreeSet<Vec<u8>>) -> Result<(), CommandError> {
+fn check_prefixes(wanted: &[&[u8]], present: &BTreeSet<Vec<u8>>) -> CommandResult<()> {
     let fault = |one: &[u8], what: &str, other: &[u8]| {
         let [one, other] = [one, other].map(|text| quoted(text, QUOTED_BYTES_MAX));
         CommandError::owned(
@@ -247,10 +247,7 @@ pub(super) fn write_info(client: &ClientState, reply: &mut Reply) {
     reply.bulk(b"redirect");
     write_redirect(client, reply);
     reply.bulk(b"prefixes");
-    reply.array(modes.prefixes.len());
-    for prefix in &modes.prefixes {
-        reply.bulk(prefix);
-    }
+    reply.bulks(&modes.prefixes);
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use std::path::Path;
 use skein_sync::locks::lock;
 
 use super::table;
-use crate::commands::CommandError;
+use crate::commands::{CommandError, CommandResult};
 use crate::config::{CONFIG_PARAMETERS, ConfigKind, OPTIONS, OptionValue, Parameter, ValueKind};
 use crate::shared::ServerShared;
 
@@ -22,7 +22,7 @@ use crate::shared::ServerShared;
 type RewrittenOptions = Vec<(&'static str, OptionValue)>;
 
 /// Writes the changed options to the file. Errors if there is no file or if it cannot be written.
-pub(super) fn rewrite(shared: &ServerShared) -> Result<(), CommandError> {
+pub(super) fn rewrite(shared: &ServerShared) -> CommandResult<()> {
     let Some(file) = &shared.options.options_file else {
         return Err(CommandError::text("ERR The server is running without a config file"));
     };
@@ -37,7 +37,7 @@ fn failed(why: &str) -> CommandError {
 }
 
 /// Returns the options that were set, as of one moment.
-fn options_set(shared: &ServerShared) -> Result<RewrittenOptions, CommandError> {
+fn options_set(shared: &ServerShared) -> CommandResult<RewrittenOptions> {
     let _one = lock(&shared.settings.changing);
     let set = lock(&shared.settings.set_by_clients);
     let mut options = RewrittenOptions::new();

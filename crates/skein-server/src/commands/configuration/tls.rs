@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use super::table::{ApplyChange, tls_file};
 use super::{NamedValue, failed};
-use crate::commands::CommandError;
+use crate::commands::CommandResult;
 use crate::shared::ServerShared;
 
 /// Returns a function that applies the named TLS files together with the unchanged ones, or `None`
@@ -15,10 +15,7 @@ use crate::shared::ServerShared;
 /// # Errors
 /// If a file cannot be used or the files do not fit together. The server's log has the
 /// reason.
-pub(super) fn change(
-    shared: &ServerShared,
-    named: &[NamedValue<'_>],
-) -> Result<Option<ApplyChange>, CommandError> {
+pub(super) fn change(shared: &ServerShared, named: &[NamedValue<'_>]) -> CommandResult<Option<ApplyChange>> {
     let Some(port) = &shared.identity.tls else { return Ok(None) };
     let (mut files, mut first) = (port.files(), None);
     for named in named {

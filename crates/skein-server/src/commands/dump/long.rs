@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 
 use super::short::counted_body;
 use super::write_payload;
-use crate::commands::CommandError;
+use crate::commands::CommandResult;
 use crate::commands::reply_limit::check_reply_bytes;
 use crate::commands::task::{SLICE_BYTES, SLICE_KEYS, SliceResult, SlicedTask, TaskProgress, TaskSlice};
 use crate::resp::Reply;
@@ -61,9 +61,7 @@ impl DumpTask {
         Some(Self { viewed: DumpedView::List(view, QuicklistWriter::default()) })
     }
 
-    pub(in crate::commands) fn stream(
-        stream: &mut StreamReader,
-    ) -> Result<Option<Self>, skein_data::RowError> {
+    pub(crate) fn stream(stream: &mut StreamReader) -> Result<Option<Self>, skein_data::RowError> {
         let all = (StreamId::MIN, StreamId::MAX);
         let (position, groups) = (stream.position(), stream.whole_groups()?);
         let view = EntriesView::of(stream, all, ScanDirection::Forward, u64::MAX);
@@ -95,7 +93,7 @@ impl SlicedTask for DumpTask {
 
 impl DumpedView {
     /// Writes some members. Returns whether there are more.
-    fn step(&mut self) -> Result<bool, CommandError> {
+    fn step(&mut self) -> CommandResult<bool> {
         let mut written = 0;
         let mut count = |bytes: usize| {
             written += bytes;

@@ -33,7 +33,7 @@ struct RestoreOptions {
 }
 
 impl RestoreOptions {
-    fn parse(args: &Args) -> Result<Self, CommandError> {
+    fn parse(args: &Args) -> CommandResult<Self> {
         let mut options = Self::default();
         let mut rest = args.from(4);
         while let Some(word) = rest.next() {
@@ -57,7 +57,7 @@ impl RestoreOptions {
 }
 
 /// Returns the time when the key expires, in milliseconds since 1970.
-fn expiry_of(text: &[u8], options: &RestoreOptions, now: u64) -> Result<Option<i64>, CommandError> {
+fn expiry_of(text: &[u8], options: &RestoreOptions, now: u64) -> CommandResult<Option<i64>> {
     let time = parse_i64(text).ok_or(NOT_AN_INTEGER)?;
     match time {
         ..0 => Err(BAD_TIME),
@@ -69,11 +69,7 @@ fn expiry_of(text: &[u8], options: &RestoreOptions, now: u64) -> Result<Option<i
 }
 
 /// Runs RESTORE and RESTORE-ASKING.
-pub(in crate::commands) fn restore(
-    context: &mut CommandContext,
-    args: &Args,
-    reply: &mut Reply,
-) -> CommandResult {
+pub(crate) fn restore(context: &mut CommandContext, args: &Args, reply: &mut Reply) -> CommandResult {
     let options = RestoreOptions::parse(args)?;
     let key = args.get(1);
     let is_present = context.session.get_with(key, |row| row.map(|row| row.is_some()))?;

@@ -1,7 +1,7 @@
 //! The value of a payload, and its write.
 
 use super::streams::restore_stream;
-use crate::commands::CommandError;
+use crate::commands::{CommandError, CommandResult};
 use skein_data::{CollectionKind, EngineWriter, ListEnd, RowWriter as _, VALUE_BYTES_MAX};
 use skein_rdb::stream::Stream;
 use skein_rdb::{RdbError, RdbInput, RdbLimits, ValuePiece, ValueReader, ValueType};
@@ -34,7 +34,7 @@ fn error_of(error: &RdbError) -> CommandError {
 
 impl RestoredValue {
     /// Reads the value of a payload, without its footer.
-    pub(super) fn read(version: u16, body: &[u8]) -> Result<Self, CommandError> {
+    pub(super) fn read(version: u16, body: &[u8]) -> CommandResult<Self> {
         let limits = RdbLimits { string_bytes: VALUE_BYTES_MAX, blob_memory: MEMORY_MAX };
         let mut input = RdbInput::new(body, limits);
         let kind = input.byte("a type").and_then(|byte| ValueType::of(byte, 0));
@@ -59,7 +59,7 @@ impl RestoredValue {
     }
 
     /// Adds the next piece.
-    fn with(before: Option<Self>, piece: ValuePiece) -> Result<Self, CommandError> {
+    fn with(before: Option<Self>, piece: ValuePiece) -> CommandResult<Self> {
         Ok(match (before, piece) {
             (None, ValuePiece::String(text)) => Self::Text(text),
             (None, ValuePiece::Hash(pairs)) => Self::Hash(pairs),
@@ -110,7 +110,7 @@ impl RestoredValue {
         writer: &mut EngineWriter,
         key: &[u8],
         expires: Option<u64>,
-    ) -> Result<(), CommandError> {
+    ) -> CommandResult<()> {
         match self {
             Self::Text(text) => match expires {
                 Some(at) => Ok(writer.put_until(key, text, at)?),

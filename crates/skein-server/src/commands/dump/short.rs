@@ -27,12 +27,7 @@ use skein_rdb::packed::{ListpackWriter, QuicklistWriter, write_intset};
 use skein_rdb::stream::StreamWriter;
 use skein_rdb::write::{write_length, write_scored, write_string, write_type};
 
-pub(in crate::commands) fn dump(
-    row: Option<RowView>,
-    _: &Args,
-    reply: &mut Reply,
-    long: &mut LongReply,
-) -> Replied {
+pub(crate) fn dump(row: Option<RowView>, _: &Args, reply: &mut Reply, long: &mut LongReply) -> Replied {
     let Some(row) = row else {
         reply.null();
         return Ok(());
@@ -83,11 +78,7 @@ fn answer(
 }
 
 /// Does the same with a stream, which may have no entries.
-pub(in crate::commands) fn answer_stream(
-    stream: &mut StreamReader,
-    reply: &mut Reply,
-    long: &mut LongReply,
-) -> Replied {
+pub(crate) fn answer_stream(stream: &mut StreamReader, reply: &mut Reply, long: &mut LongReply) -> Replied {
     if stream.len() > AT_ONCE as u64 {
         let mut failed = None;
         long.begin(reply, || match DumpTask::stream(stream) {

@@ -1,7 +1,7 @@
 //! RESTORE of a stream.
 
 use super::restored_value::BAD_FORMAT;
-use crate::commands::CommandError;
+use crate::commands::CommandResult;
 use skein_data::EngineWriter;
 use skein_rdb::stream::Stream;
 
@@ -11,7 +11,7 @@ pub(super) fn restore_stream(
     writer: &mut EngineWriter,
     key: &[u8],
     expires: Option<u64>,
-) -> Result<(), CommandError> {
+) -> CommandResult<()> {
     let Stream { entries, position, groups } = stream;
     if position.len != entries.len() as u64 {
         return Err(BAD_FORMAT);

@@ -1,7 +1,7 @@
 //! The payload of a key in one piece, for threads that keep no client waiting.
 
 use super::short::answer_row;
-use crate::commands::CommandError;
+use crate::commands::CommandResult;
 use crate::commands::task::{LongReply, TaskProgress, TaskSlice};
 use crate::notice::key_events::KeyChanges;
 use crate::resp::Reply;
@@ -12,13 +12,13 @@ use skein_data::{EngineKeys, Ticket};
 ///
 /// # Errors
 /// The key cannot be read, or its payload would have more than about `most` bytes.
-pub(in crate::commands) fn write_whole_payload(
+pub(crate) fn write_whole_payload(
     keys: &mut EngineKeys,
     key: &[u8],
     most: usize,
     head: impl FnOnce(Option<u64>, &mut Reply),
     out: &mut Reply,
-) -> Result<bool, CommandError> {
+) -> CommandResult<bool> {
     let mut long = LongReply::Slices(None);
     let mut payload = out.position();
     let is_present = keys.get_with(key, |row| {

@@ -1,7 +1,6 @@
 //! GEODIST, GEOHASH and GEOPOS: positions of named members.
 
 use super::units::{parse_unit, write_distance, write_position};
-use crate::commands::CommandError;
 use crate::commands::command_error::SYNTAX;
 use crate::commands::sorted_sets::with_set_of;
 use crate::redis::geo::Position;
@@ -28,7 +27,6 @@ pub(super) fn geo_dist(row: Option<RowView>, args: &Args, reply: &mut Reply) {
             Some((from, to)) => write_distance(from.distance(to) / unit, reply),
             None => reply.null(),
         }
-        Ok(())
     });
 }
 
@@ -40,9 +38,7 @@ fn write_each(
     write: impl Fn(Option<Position>, &mut Reply),
 ) {
     with_set_of(CollectionKind::SortedSet, row, reply, |set, reply| {
-        reply.array(args.len() - 2);
-        args.from(2).for_each(|member| write(position_of(set, member), reply));
-        Ok::<_, CommandError>(())
+        reply.array_of(args.from(2), |reply, member| write(position_of(set, member), reply));
     });
 }
 

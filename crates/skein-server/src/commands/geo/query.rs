@@ -16,7 +16,7 @@ use std::num::NonZeroU64;
 use super::members::position_of;
 use super::units::{parse_position, parse_unit};
 use crate::commands::command_error::{NOT_AN_INTEGER, SYNTAX};
-use crate::commands::{CommandError, QUOTED_BYTES_MAX, is, quoted};
+use crate::commands::{CommandError, CommandResult, QUOTED_BYTES_MAX, is, quoted};
 use crate::redis::geo::{AreaShape, Position, SearchArea};
 use crate::resp::Args;
 use crate::resp::double::parse_double;
@@ -127,7 +127,7 @@ impl<'a> GeoQuery<'a> {
         args: &Args<'a>,
         syntax: SearchSyntax,
         set: Option<&SetReader>,
-    ) -> Result<Self, CommandError> {
+    ) -> CommandResult<Self> {
         let stored_in = (syntax.store == StoreSyntax::Always).then(|| args.get(1));
         let query = Self {
             area: None,
@@ -149,7 +149,7 @@ impl<'a> GeoQuery<'a> {
 
 impl<'a> QueryParser<'_, 'a> {
     /// Parses the arguments before the options.
-    fn fixed(&mut self, rest: &mut impl ExactSizeIterator<Item = &'a [u8]>) -> Result<(), CommandError> {
+    fn fixed(&mut self, rest: &mut impl ExactSizeIterator<Item = &'a [u8]>) -> CommandResult<()> {
         match self.syntax.area {
             AreaSyntax::Options => return Ok(()),
             AreaSyntax::Coordinates => self.center = Center::Coordinates(parse_position(rest)?),
@@ -166,7 +166,7 @@ impl<'a> QueryParser<'_, 'a> {
     }
 
     /// Takes the position of a member as the center.
-    fn member(&mut self, member: &[u8]) -> Result<(), CommandError> {
+    fn member(&mut self, member: &[u8]) -> CommandResult<()> {
         let position = match self.set {
             None => None,
             Some(_) => Some(position_of(self.set, member).ok_or(NO_MEMBER)?),
@@ -180,7 +180,7 @@ impl<'a> QueryParser<'_, 'a> {
         &mut self,
         word: &[u8],
         rest: &mut (impl ExactSizeIterator<Item = &'a [u8]> + Clone),
-    ) -> Result<(), CommandError> {
+    ) -> CommandResult<()> {
         let query = &mut self.query;
         if is(word, "WITHDIST") {
             query.format.distance = true;
@@ -213,7 +213,7 @@ impl<'a> QueryParser<'_, 'a> {
         &mut self,
         word: &[u8],
         rest: &mut impl ExactSizeIterator<Item = &'a [u8]>,
-    ) -> Result<(), CommandError> {
+    ) -> CommandResult<()> {
         let by_member = matches!(self.center, Center::Member(_));
         let by_coordinates = matches!(self.center, Center::Coordinates(_));
         let is_circle = matches!(self.shape, Some((AreaShape::Circle { .. }, _)));
@@ -237,7 +237,7 @@ impl<'a> QueryParser<'_, 'a> {
     }
 
     /// Checks the options together.
-    fn finish(mut self, args: &Args) -> Result<GeoQuery<'a>, CommandError> {
+    fn finish(mut self, args: &Args) -> CommandResult<GeoQuery<'a>> {
         let by_options = self.syntax.area == AreaSyntax::Options;
         if self.query.store.is_some() && self.query.format.len() > 0 {
             let what = if by_options { "GEOSEARCHSTORE" } else { "STORE option in GEORADIUS" };
@@ -273,14 +273,14 @@ impl<'a> QueryParser<'_, 'a> {
     }
 }
 
-fn parse_count(text: &[u8]) -> Result<NonZeroU64, CommandError> {
+fn parse_count(text: &[u8]) -> CommandResult<NonZeroU64> {
     let count = parse_i64(text).ok_or(NOT_AN_INTEGER)?;
     let count = u64::try_from(count).ok().and_then(NonZeroU64::new);
     count.ok_or(CommandError::text("ERR COUNT must be > 0"))
 }
 
 /// Parses a radius and its unit.
-fn parse_circle<'a>(rest: &mut impl Iterator<Item = &'a [u8]>) -> Result<(AreaShape, f64), CommandError> {
+fn parse_circle<'a>(rest: &mut impl Iterator<Item = &'a [u8]>) -> CommandResult<(AreaShape, f64)> {
     let radius = parse_double(rest.next().ok_or(SYNTAX)?);
     let radius = radius.ok_or(CommandError::text("ERR need numeric radius"))?;
     if radius < 0.0 {
@@ -290,7 +290,7 @@ fn parse_circle<'a>(rest: &mut impl Iterator<Item = &'a [u8]>) -> Result<(AreaSh
 }
 
 /// Parses a width, a height and their unit.
-fn parse_box<'a>(rest: &mut impl Iterator<Item = &'a [u8]>) -> Result<(AreaShape, f64), CommandError> {
+fn parse_box<'a>(rest: &mut impl Iterator<Item = &'a [u8]>) -> CommandResult<(AreaShape, f64)> {
     let mut side = |fault| parse_double(rest.next().ok_or(SYNTAX)?).ok_or(CommandError::text(fault));
     let (width, height) = (side("ERR need numeric width")?, side("ERR need numeric height")?);
     if width < 0.0 || height < 0.0 {

@@ -66,7 +66,7 @@ pub(super) fn answer(
 }
 
 /// Returns whether a request of GEORADIUS or GEORADIUSBYMEMBER may have an option that stores.
-pub(in crate::commands) fn may_store(args: &Args) -> bool {
+pub(crate) fn may_store(args: &Args) -> bool {
     args.from(5).any(|word| is(word, "STORE") || is(word, "STOREDIST"))
 }
 

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::ops::{ControlFlow, Range};
 
 use super::search::MemberSearch;
-use crate::commands::CommandError;
+use crate::commands::CommandResult;
 use crate::commands::task::{ReplyEnd, SLICE_KEYS, SliceResult, SlicedTask, TaskProgress, TaskSlice};
 use crate::resp::Reply;
 use skein_data::{ScanDirection, ScoreRangeView, SetReader};
@@ -34,7 +34,7 @@ impl GeoSearchTask {
         Self { search, views: ranges.iter().filter_map(view).collect(), writes: false }
     }
 
-    fn write(&mut self, slice: &TaskSlice<'_, '_>, reply: &mut Reply) -> Result<TaskProgress, CommandError> {
+    fn write(&mut self, slice: &TaskSlice<'_, '_>, reply: &mut Reply) -> CommandResult<TaskProgress> {
         if !std::mem::replace(&mut self.writes, true) {
             reply.array(self.search.len());
         }

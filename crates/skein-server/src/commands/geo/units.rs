@@ -1,15 +1,13 @@
 //! Numbers in requests and replies: positions, lengths, units.
 
 use crate::commands::command_error::{NOT_A_FLOAT, SYNTAX};
-use crate::commands::{CommandError, is};
+use crate::commands::{CommandError, CommandResult, is};
 use crate::redis::geo::Position;
 use crate::resp::Reply;
 use crate::resp::double::parse_double;
 
 /// Parses a longitude and a latitude.
-pub(super) fn parse_position<'a>(
-    rest: &mut impl Iterator<Item = &'a [u8]>,
-) -> Result<Position, CommandError> {
+pub(super) fn parse_position<'a>(rest: &mut impl Iterator<Item = &'a [u8]>) -> CommandResult<Position> {
     let mut degrees = || parse_double(rest.next().ok_or(SYNTAX)?).ok_or(NOT_A_FLOAT);
     let position = Position { longitude: degrees()?, latitude: degrees()? };
     if position.is_valid() {
@@ -20,7 +18,7 @@ pub(super) fn parse_position<'a>(
 }
 
 /// Parses a unit. Returns its meters.
-pub(super) fn parse_unit(text: &[u8]) -> Result<f64, CommandError> {
+pub(super) fn parse_unit(text: &[u8]) -> CommandResult<f64> {
     let known = [("M", 1.0), ("KM", 1_000.0), ("FT", 0.3048), ("MI", 1_609.34)];
     let found = known.into_iter().find(|(name, _)| is(text, name));
     found

@@ -3,7 +3,7 @@
 
 use super::{answer_of, write_each};
 use crate::commands::task::{AT_ONCE, LongReply, ReplyEnd, SLICE_KEYS, SlicedView, ViewTask, write_short};
-use crate::commands::{CommandError, Replied};
+use crate::commands::{CommandResult, Replied};
 use crate::resp::Reply;
 use skein_data::{ColumnsReader, MembersView, RowView};
 
@@ -75,7 +75,7 @@ pub(crate) struct ColumnsReply {
 
 impl ColumnsReply {
     /// Returns a task that writes all columns as a map, or `None` if there are few.
-    pub(in crate::commands) fn all(columns: &ColumnsReader) -> Option<ViewTask<Self>> {
+    pub(crate) fn all(columns: &ColumnsReader) -> Option<ViewTask<Self>> {
         if columns.len() <= AT_ONCE {
             return None;
         }
@@ -94,7 +94,7 @@ impl SlicedView for ColumnsReply {
         self.part.head(count, reply);
     }
 
-    fn some(&mut self, end: ReplyEnd, reply: &mut Reply) -> Result<bool, CommandError> {
+    fn some(&mut self, end: ReplyEnd, reply: &mut Reply) -> CommandResult<bool> {
         Ok(self.view.step(SLICE_KEYS, |name, value| {
             self.part.column(name, value, reply);
             end.check(reply)

@@ -11,7 +11,7 @@ use std::ops::ControlFlow;
 use super::{COLUMN_OVERHEAD, answer_of};
 use crate::commands::random_entries::{DrawSource, RandomEntryKind, RandomQuery, RandomTask, draw};
 use crate::commands::task::{AT_ONCE, LongReply};
-use crate::commands::{CommandError, Replied};
+use crate::commands::{CommandError, CommandResult, Replied};
 use crate::redis::random::CommandRng;
 use crate::resp::{Args, Reply};
 use skein_data::{ColumnsReader, RowView, VALUE_BYTES_MAX};
@@ -135,7 +135,7 @@ fn write_some(columns: &ColumnsReader, asked: &RandomQuery, reply: &mut Reply) -
     Ok(())
 }
 
-fn check_len(bytes: usize, what: impl FnOnce() -> String) -> Result<(), CommandError> {
+fn check_len(bytes: usize, what: impl FnOnce() -> String) -> CommandResult<()> {
     if bytes <= VALUE_BYTES_MAX {
         return Ok(());
     }

@@ -22,14 +22,14 @@ pub(super) fn write(target: CommandTarget, reply: &mut Reply) {
     reply.array(10);
     reply.bulk(target.name().as_bytes());
     reply.int(arity.into());
-    words(&flags.shown().collect::<Vec<_>>(), reply);
+    reply.words(flags.shown());
     let (first, last, step) = specs.positions();
     for number in [first, last, step] {
         reply.int(number.into());
     }
     let categories: Vec<String> =
         target.categories().iter().map(|category: Category| category.to_string()).collect();
-    words(&categories.iter().map(String::as_str).collect::<Vec<_>>(), reply);
+    reply.words(categories.iter().map(String::as_str));
     let tips: Vec<&str> = tips.split_ascii_whitespace().collect();
     reply.set(tips.len());
     for tip in tips {
@@ -46,17 +46,10 @@ pub(super) fn write(target: CommandTarget, reply: &mut Reply) {
     }
 }
 
-fn words(words: &[&str], reply: &mut Reply) {
-    reply.set(words.len());
-    for word in words {
-        reply.simple(word);
-    }
-}
-
 fn write_spec(spec: &KeySpec, reply: &mut Reply) {
     reply.map(3);
     reply.bulk(b"flags");
-    words(&spec.flags.split_ascii_whitespace().collect::<Vec<_>>(), reply);
+    reply.words(spec.flags.split_ascii_whitespace());
     reply.bulk(b"begin_search");
     match spec.begin {
         KeyBegin::Index(index) => kind("index", &[("index", index)], reply),

@@ -37,10 +37,7 @@ fn text(name: &str, value: &str, reply: &mut Reply) {
 }
 
 fn write_arguments(arguments: &[DocArgument], reply: &mut Reply) {
-    reply.array(arguments.len());
-    for argument in arguments {
-        write_argument(argument, reply);
-    }
+    reply.array_of(arguments, |reply, argument| write_argument(argument, reply));
 }
 
 fn write_argument(argument: &DocArgument, reply: &mut Reply) {
@@ -67,10 +64,7 @@ fn write_argument(argument: &DocArgument, reply: &mut Reply) {
     }
     if !flags.is_empty() {
         reply.bulk(b"flags");
-        reply.set(flags.len());
-        for flag in &flags {
-            reply.simple(flag);
-        }
+        reply.words(flags);
     }
     if !argument.parts.is_empty() {
         reply.bulk(b"arguments");

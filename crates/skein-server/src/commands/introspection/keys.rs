@@ -3,7 +3,7 @@
 use crate::command_table::key_specs::KeyBegin;
 use crate::command_table::request_keys::keys_of;
 use crate::command_table::{COMMANDS, Command, Flag, find, takes};
-use crate::commands::{CommandError, Replied};
+use crate::commands::{CommandError, CommandResult, Replied};
 use crate::resp::{Args, Reply};
 
 const UNKNOWN: CommandError = CommandError::text("ERR Invalid command specified");
@@ -14,10 +14,7 @@ const BAD_ARGUMENTS: CommandError = CommandError::text("ERR Invalid arguments sp
 pub(super) fn keys(args: &Args, reply: &mut Reply) -> Replied {
     let request = args.rest(2);
     let found = keys_in(checked(&request)?, &request)?;
-    reply.array(found.len());
-    for key in found {
-        reply.bulk(key);
-    }
+    reply.bulks(found);
     Ok(())
 }
 
@@ -33,19 +30,16 @@ pub(super) fn keys_and_flags(args: &Args, reply: &mut Reply) -> Replied {
         // The last specification is that of all further keys.
         let flags = flags.get(at).or(flags.last()).copied().unwrap_or_default();
         // That a specification is incomplete says nothing of the keys that are found.
-        let words: Vec<&str> = flags.split_ascii_whitespace().filter(|word| *word != "incomplete").collect();
+        let words = flags.split_ascii_whitespace().filter(|word| *word != "incomplete");
         reply.array(2);
         reply.bulk(key);
-        reply.set(words.len());
-        for word in words {
-            reply.simple(word);
-        }
+        reply.words(words);
     }
     Ok(())
 }
 
 /// Returns the command of a request that has keys.
-fn checked(request: &Args<'_>) -> Result<&'static Command, CommandError> {
+fn checked(request: &Args<'_>) -> CommandResult<&'static Command> {
     let command = find(request.get(0)).map(|index| &COMMANDS[index]).ok_or(UNKNOWN)?;
     let (mut has_keys, mut arity) = (command.names_keys(), command.arity);
     if !command.subcommands.is_empty() {
@@ -62,7 +56,7 @@ fn checked(request: &Args<'_>) -> Result<&'static Command, CommandError> {
     Ok(command)
 }
 
-fn keys_in<'a>(command: &Command, request: &Args<'a>) -> Result<Vec<&'a [u8]>, CommandError> {
+fn keys_in<'a>(command: &Command, request: &Args<'a>) -> CommandResult<Vec<&'a [u8]>> {
     match keys_of(command, request) {
         Some(found) => Ok(found.all()),
         None if command.has(Flag::NoMandatoryKeys) => Ok(Vec::new()),

@@ -38,11 +38,7 @@ const NOT_ON_DISK: CommandError =
 /// Bytes of the longest string that Redis keeps in one allocation with its header.
 const EMBEDDED_MAX: usize = 44;
 
-pub(in crate::commands) fn object(
-    context: &mut CommandContext,
-    args: &Args,
-    reply: &mut Reply,
-) -> CommandResult {
+pub(crate) fn object(context: &mut CommandContext, args: &Args, reply: &mut Reply) -> CommandResult {
     let subcommand = subcommand(args)?;
     if subcommand == "help" {
         help(HELP, reply);
@@ -70,10 +66,7 @@ pub(in crate::commands) fn object(
 }
 
 /// Returns the encoding that Redis would use.
-pub(in crate::commands) fn encoding(
-    row: RowView<'_>,
-    limits: &EncodingLimits,
-) -> Result<&'static str, CommandError> {
+pub(crate) fn encoding(row: RowView<'_>, limits: &EncodingLimits) -> CommandResult<&'static str> {
     Ok(match row.value() {
         Some(value) if parse_i64(value).is_some() => "int",
         Some(value) if value.len() <= EMBEDDED_MAX => "embstr",
@@ -94,7 +87,7 @@ fn set_encoding(set: &SetReader<'_>, limits: &EncodingLimits) -> &'static str {
 }
 
 /// Returns the members in their numeric order, if Redis would keep them as an array of integers.
-pub(in crate::commands) fn integers_of(set: &SetReader, limits: &EncodingLimits) -> Option<Vec<i64>> {
+pub(crate) fn integers_of(set: &SetReader, limits: &EncodingLimits) -> Option<Vec<i64>> {
     let mut integers = (set.len() <= limits.set_integers as u64).then(Vec::new)?;
     let mut are_integers = true;
     set.walk(0, ScanDirection::Forward, |_, member| {
@@ -108,7 +101,7 @@ pub(in crate::commands) fn integers_of(set: &SetReader, limits: &EncodingLimits)
 }
 
 /// Returns whether Redis would keep a sorted set as a list.
-pub(in crate::commands) fn is_list(set: &SetReader, limits: &EncodingLimits) -> bool {
+pub(crate) fn is_list(set: &SetReader, limits: &EncodingLimits) -> bool {
     let mut list = set.len() <= limits.sorted_set_entries as u64;
     if list {
         set.walk(0, ScanDirection::Forward, |_, member| {
@@ -130,7 +123,7 @@ fn hash_encoding(columns: &ColumnsReader<'_>, limits: &EncodingLimits) -> &'stat
 }
 
 /// Returns whether Redis would keep a hash as a list.
-pub(in crate::commands) fn is_packed(columns: &ColumnsReader, limits: &EncodingLimits) -> bool {
+pub(crate) fn is_packed(columns: &ColumnsReader, limits: &EncodingLimits) -> bool {
     let mut list = columns.len() <= limits.hash_entries;
     if list {
         columns.walk(None, |name, value| {

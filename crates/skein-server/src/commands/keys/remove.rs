@@ -2,7 +2,7 @@
 //! not atomic: other clients may see some of the keys removed and others not.
 
 use crate::commands::task::{SLICE_KEYS, SliceResult, SlicedTask, TaskProgress, TaskSlice};
-use crate::commands::{AfterCommand, CommandContext, CommandError, CommandResult, Replied};
+use crate::commands::{AfterCommand, CommandContext, CommandResult, Replied};
 use crate::resp::{Args, Reply};
 use skein_data::EngineWriter;
 
@@ -13,7 +13,7 @@ const AHEAD: usize = 32;
 fn remove<'k>(
     writer: &mut EngineWriter,
     mut keys: impl ExactSizeIterator<Item = &'k [u8]>,
-) -> Result<usize, CommandError> {
+) -> CommandResult<usize> {
     let mut count = 0;
     if keys.len() == 1 {
         return Ok(keys.next().map_or(Ok(false), |key| writer.remove(key))?.into());

@@ -9,21 +9,21 @@ use crate::commands::multi_pop::MultiPop;
 use crate::resp::{Args, Reply};
 use skein_data::{EngineKeys, ListEnd, RowWriter as _, Ticket, name_within};
 
-pub(in crate::commands) const BLPOP: BlockingCommand =
+pub(crate) const BLPOP: BlockingCommand =
     BlockingCommand::pops_from_lists(|session, _, key, reply| serve_pop(session, key, reply, ListEnd::Front));
 
-pub(in crate::commands) const BRPOP: BlockingCommand = BlockingCommand {
+pub(crate) const BRPOP: BlockingCommand = BlockingCommand {
     serve: |session, _, key, reply| serve_pop(session, key, reply, ListEnd::Back),
     ..BLPOP
 };
 
-pub(in crate::commands) const BLMPOP: BlockingCommand = BlockingCommand {
+pub(crate) const BLMPOP: BlockingCommand = BlockingCommand {
     query: |args| MultiPop::blocking_query(args, parse_end),
     serve: |session, args, key, reply| MultiPop::serve(session, args, key, reply, parse_end, pop_several),
     ..BLPOP
 };
 
-pub(in crate::commands) const BLMOVE: BlockingCommand = BlockingCommand {
+pub(crate) const BLMOVE: BlockingCommand = BlockingCommand {
     query: |args| {
         MoveEnds::parse(args)?;
         Ok(BlockingQuery { keys: 1..2, timeout: parse_timeout(args.get(5))?, waits: true })
@@ -37,7 +37,7 @@ pub(in crate::commands) const BLMOVE: BlockingCommand = BlockingCommand {
     ..BLPOP
 };
 
-pub(in crate::commands) const BRPOPLPUSH: BlockingCommand = BlockingCommand {
+pub(crate) const BRPOPLPUSH: BlockingCommand = BlockingCommand {
     query: |args| Ok(BlockingQuery { keys: 1..2, timeout: parse_timeout(args.get(3))?, waits: true }),
     serve: |session, args, key, reply| serve_move(session, args, key, reply, MoveEnds::ROTATE),
     ..BLMOVE

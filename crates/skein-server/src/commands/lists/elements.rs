@@ -12,15 +12,14 @@ const OUT_OF_RANGE: CommandError = CommandError::text("ERR index out of range");
 /// Runs LINDEX. As in Redis, an absent key is looked at before the index.
 pub(super) fn lindex(row: Option<RowView>, args: &Args, reply: &mut Reply) {
     with_list(row, reply, |list, reply| {
-        let element = match list {
-            None => None,
-            Some(list) => {
-                let index = parse_integer(args.get(2))?;
-                index_from_front(index, list.len()).and_then(|index| list.get(index))
+        let Some(list) = list else { return reply.null() };
+        match parse_integer(args.get(2)) {
+            Err(fault) => fault.write(reply),
+            Ok(index) => {
+                let element = index_from_front(index, list.len()).and_then(|index| list.get(index));
+                reply.bulk_or_null(element.as_deref());
             }
-        };
-        reply.bulk_or_null(element.as_deref());
-        Ok(())
+        }
     });
 }
 

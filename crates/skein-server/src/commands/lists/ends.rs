@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use super::with_list;
 use crate::commands::sorted_sets::parse_count;
-use crate::commands::{CommandError, RequestRun};
+use crate::commands::{CommandError, CommandResult, RequestRun};
 use crate::resp::{Args, Reply};
 use skein_data::{EngineWriter, ListEnd, ListReader, RowView, RowWriter as _};
 
@@ -16,7 +16,7 @@ pub(super) fn push(
     reply: &mut Reply,
     end: ListEnd,
     make: bool,
-) -> Result<usize, CommandError> {
+) -> CommandResult<usize> {
     let len = writer.change_list(run.key, make, |list| {
         list.push(end, run.values())?;
         Ok::<_, CommandError>(list.len()?)
@@ -48,10 +48,7 @@ pub(super) fn pop_from(
 
 /// Writes the popped elements as an array.
 pub(super) fn write_popped(popped: &[Vec<u8>], reply: &mut Reply) {
-    reply.array(popped.len());
-    for element in popped {
-        reply.bulk(element);
-    }
+    reply.bulks(popped);
 }
 
 /// Pops the element of each request that names no count.
@@ -60,7 +57,7 @@ fn pop_each(
     run: &RequestRun,
     reply: &mut Reply,
     end: ListEnd,
-) -> Result<usize, CommandError> {
+) -> CommandResult<usize> {
     let start = reply.position();
     let wanted = run.requests.len();
     let popped = writer.change_list(run.key, false, |list| {
@@ -93,7 +90,7 @@ pub(super) fn pop(
     reply: &mut Reply,
     end: ListEnd,
     name: &str,
-) -> Result<usize, CommandError> {
+) -> CommandResult<usize> {
     let first = &run.requests[0];
     let count = match first.len() {
         2 => return pop_each(writer, &run.first_that(|request| request.len() == 2), reply, end),
@@ -108,8 +105,5 @@ pub(super) fn pop(
 }
 
 pub(super) fn llen(row: Option<RowView>, _: &Args, reply: &mut Reply) {
-    with_list(row, reply, |list, reply| {
-        reply.places(list.map_or(0, ListReader::len));
-        Ok(())
-    });
+    with_list(row, reply, |list, reply| reply.places(list.map_or(0, ListReader::len)));
 }

@@ -22,8 +22,8 @@ pub(crate) mod table;
 pub(super) use blocking::{BLMOVE, BLMPOP, BLPOP, BRPOP, BRPOPLPUSH};
 pub(super) use ranges::{ElementsReply, write_elements};
 
-use super::CommandError;
 use super::command_error::{NOT_AN_INTEGER, SYNTAX};
+use super::{CommandError, CommandResult};
 use super::{is, reply_or_error};
 use crate::resp::Reply;
 use skein_data::{ListEnd, ListReader, RowView};
@@ -33,8 +33,8 @@ use skein_syntax::number::parse_i64;
 fn answer_of<R>(
     row: Option<RowView>,
     reply: &mut Reply,
-    answer: impl FnOnce(Option<&ListReader>, &mut Reply) -> Result<R, CommandError>,
-) -> Result<R, CommandError> {
+    answer: impl FnOnce(Option<&ListReader>, &mut Reply) -> CommandResult<R>,
+) -> CommandResult<R> {
     let Some(row) = row else { return answer(None, reply) };
     // A list that was removed since the row was read has no elements, and counts as absent.
     row.list(|list| answer(Some(list).filter(|list| !list.is_empty()), reply))?
@@ -42,20 +42,20 @@ fn answer_of<R>(
 }
 
 /// Replies from a list and writes the error.
-fn with_list(
-    row: Option<RowView>,
-    reply: &mut Reply,
-    answer: impl FnOnce(Option<&ListReader>, &mut Reply) -> Result<(), CommandError>,
-) {
-    reply_or_error(reply, |reply| answer_of(row, reply, answer));
+fn with_list(row: Option<RowView>, reply: &mut Reply, answer: impl FnOnce(Option<&ListReader>, &mut Reply)) {
+    let answered = |list: Option<&ListReader>, reply: &mut Reply| {
+        answer(list, reply);
+        Ok(())
+    };
+    reply_or_error(reply, |reply| answer_of(row, reply, answered));
 }
 
-fn parse_integer(text: &[u8]) -> Result<i64, CommandError> {
+fn parse_integer(text: &[u8]) -> CommandResult<i64> {
     parse_i64(text).ok_or(NOT_AN_INTEGER)
 }
 
 /// Parses LEFT or RIGHT.
-fn parse_end(word: &[u8]) -> Result<ListEnd, CommandError> {
+fn parse_end(word: &[u8]) -> CommandResult<ListEnd> {
     match word {
         _ if is(word, "LEFT") => Ok(ListEnd::Front),
         _ if is(word, "RIGHT") => Ok(ListEnd::Back),

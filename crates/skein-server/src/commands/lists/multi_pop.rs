@@ -1,7 +1,7 @@
 //! LMPOP: pops from the first of several lists that has elements.
 
 use super::ends::{pop_from, write_popped};
-use crate::commands::CommandError;
+use crate::commands::CommandResult;
 use crate::commands::multi_pop::MultiPop;
 use crate::resp::Reply;
 use skein_data::{EngineWriter, ListEnd, name_within};
@@ -12,7 +12,7 @@ pub(super) fn pop_several(
     asked: &MultiPop<ListEnd>,
     key: &[u8],
     reply: &mut Reply,
-) -> Result<bool, CommandError> {
+) -> CommandResult<bool> {
     let Some(popped) = pop_from(writer, key, asked.end, asked.most)? else { return Ok(false) };
     reply.array(2);
     reply.bulk(name_within(key));

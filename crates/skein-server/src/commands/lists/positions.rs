@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 use super::{answer_of, parse_integer};
 use crate::commands::command_error::SYNTAX;
 use crate::commands::task::{AT_ONCE, LongReply, SliceResult, TaskProgress, TaskSlice};
-use crate::commands::{CommandError, Replied, SlicedTask, is};
+use crate::commands::{CommandError, CommandResult, Replied, SlicedTask, is};
 use crate::resp::{Args, Reply};
 use skein_data::{ElementsView, ListReader, RowView};
 use skein_syntax::number::parse_i64;
@@ -32,7 +32,7 @@ struct PositionQuery {
 }
 
 impl PositionQuery {
-    fn parse(args: &Args) -> Result<Self, CommandError> {
+    fn parse(args: &Args) -> CommandResult<Self> {
         let mut query = Self { rank: 1, count: None, compared_max: 0 };
         let mut rest = args.from(3);
         while let Some(word) = rest.next() {
@@ -58,7 +58,7 @@ impl PositionQuery {
     }
 }
 
-fn parse_rank(text: &[u8]) -> Result<i64, CommandError> {
+fn parse_rank(text: &[u8]) -> CommandResult<i64> {
     match parse_integer(text)? {
         0 => Err(ZERO_RANK),
         i64::MIN => Err(CommandError::out_of_range(-i64::MAX, i64::MAX)),
@@ -66,7 +66,7 @@ fn parse_rank(text: &[u8]) -> Result<i64, CommandError> {
     }
 }
 
-fn parse_count(text: &[u8], negative: &'static str) -> Result<u64, CommandError> {
+fn parse_count(text: &[u8], negative: &'static str) -> CommandResult<u64> {
     let count = parse_i64(text).and_then(|count| u64::try_from(count).ok());
     count.ok_or(CommandError::text(negative))
 }

@@ -5,7 +5,7 @@ use std::ops::{ControlFlow, Range};
 
 use super::{answer_of, index_from_front, parse_integer};
 use crate::commands::task::{AT_ONCE, LongReply, ReplyEnd, SLICE_KEYS, SlicedView, ViewTask, write_short};
-use crate::commands::{CommandError, Replied};
+use crate::commands::{CommandError, CommandResult, Replied};
 use crate::resp::{Args, Reply};
 use skein_data::{ElementsView, EngineWriter, ListReader, RowView, RowWriter as _};
 
@@ -16,7 +16,7 @@ struct IndexRange {
 }
 
 impl IndexRange {
-    fn parse(args: &Args) -> Result<Self, CommandError> {
+    fn parse(args: &Args) -> CommandResult<Self> {
         Ok(Self { first: parse_integer(args.get(2))?, last: parse_integer(args.get(3))? })
     }
 
@@ -60,7 +60,7 @@ fn write_elements_of(list: &ListReader, range: &Range<u64>, reply: &mut Reply) -
 }
 
 /// Writes all elements of a list that has few.
-pub(in crate::commands) fn write_elements(list: &ListReader, reply: &mut Reply) {
+pub(crate) fn write_elements(list: &ListReader, reply: &mut Reply) {
     reply.array(usize::try_from(list.len()).unwrap_or(usize::MAX));
     list.walk_from(0, |element| {
         reply.bulk(element);
@@ -75,7 +75,7 @@ pub(crate) struct ElementsReply {
 
 impl ElementsReply {
     /// Returns a task that writes all elements, or `None` if there are few.
-    pub(in crate::commands) fn all(list: &ListReader) -> Option<ViewTask<Self>> {
+    pub(crate) fn all(list: &ListReader) -> Option<ViewTask<Self>> {
         if list.len() <= AT_ONCE as u64 {
             return None;
         }
@@ -90,7 +90,7 @@ impl SlicedView for ElementsReply {
         self.view.left()
     }
 
-    fn some(&mut self, end: ReplyEnd, reply: &mut Reply) -> Result<bool, CommandError> {
+    fn some(&mut self, end: ReplyEnd, reply: &mut Reply) -> CommandResult<bool> {
         Ok(self.view.step(SLICE_KEYS, |element| {
             reply.bulk(element);
             end.check(reply)

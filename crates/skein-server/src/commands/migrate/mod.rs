@@ -37,7 +37,7 @@ pub(crate) fn find(
     context: &mut CommandContext,
     query: &MigrationQuery,
     args: &Args,
-) -> Result<Vec<MovingKey>, CommandError> {
+) -> CommandResult<Vec<MovingKey>> {
     let mut found = Vec::new();
     for key in query.keys.clone().map(|at| args.get(at)) {
         let version = context.look_up(key, |row| row.map(|row| row.map(KeyVersion::of)))?;
@@ -70,10 +70,7 @@ pub(super) fn at_once(context: &mut CommandContext, args: &Args, reply: &mut Rep
     Ok(AfterCommand::Done)
 }
 
-fn remove_all<'k>(
-    writer: &mut EngineWriter,
-    keys: impl Iterator<Item = &'k [u8]>,
-) -> Result<(), CommandError> {
+fn remove_all<'k>(writer: &mut EngineWriter, keys: impl Iterator<Item = &'k [u8]>) -> CommandResult<()> {
     for key in keys {
         writer.remove(key)?;
     }
@@ -122,7 +119,7 @@ pub(crate) fn remove_moved(
     keys: &mut EngineKeys,
     end: &MigrationEnd,
     changes: &mut KeyChanges,
-) -> (Result<(), CommandError>, Ticket) {
+) -> (CommandResult<()>, Ticket) {
     if end.copy {
         return (end.result.clone(), Ticket::default());
     }

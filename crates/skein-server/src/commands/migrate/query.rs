@@ -7,7 +7,7 @@ use skein_syntax::number::parse_i64;
 
 use crate::command_table::migration_args::{KEY, MigrationArgs, OPTIONS};
 use crate::commands::command_error::{NOT_AN_INTEGER, SYNTAX};
-use crate::commands::{CommandError, is};
+use crate::commands::{CommandError, CommandResult, is};
 use crate::resp::Args;
 use crate::shared::migrations::MigrationTarget;
 use skein_data::name_within;
@@ -31,7 +31,7 @@ pub(crate) struct MigrationQuery {
 
 impl MigrationQuery {
     /// Parses a request. The checks have the order of Redis.
-    pub(crate) fn parse(args: &Args) -> Result<Self, CommandError> {
+    pub(crate) fn parse(args: &Args) -> CommandResult<Self> {
         let (mut copy, mut replace, mut login, mut at) = (false, false, Vec::new(), OPTIONS);
         let mut keys = KEY..KEY + 1;
         while at < args.len() {

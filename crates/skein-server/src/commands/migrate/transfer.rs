@@ -10,8 +10,8 @@
 
 use std::io;
 
-use crate::commands::CommandError;
 use crate::commands::dump::write_whole_payload;
+use crate::commands::{CommandError, CommandResult};
 use crate::resp::{Protocol, Reply};
 use crate::shared::ServerShared;
 use crate::shared::migrations::{MigrationTarget, Migrations, MovingKey};
@@ -34,7 +34,7 @@ pub(super) fn transfer(
     keys: &mut EngineKeys,
     target: &MigrationTarget,
     moved: &[MovingKey],
-) -> (Vec<usize>, Result<(), CommandError>) {
+) -> (Vec<usize>, CommandResult<()>) {
     let mut connection = match open(target, &shared.data.migrations) {
         Ok(connection) => connection,
         Err(fault) => return (Vec::new(), Err(fault)),
@@ -52,10 +52,7 @@ pub(super) fn transfer(
 }
 
 /// Connects, logs in, and selects the database.
-fn open<'m>(
-    target: &MigrationTarget,
-    migrations: &'m Migrations,
-) -> Result<TargetConnection<'m>, CommandError> {
+fn open<'m>(target: &MigrationTarget, migrations: &'m Migrations) -> CommandResult<TargetConnection<'m>> {
     let mut connection = TargetConnection::open(target, migrations).map_err(|error| {
         // As in Redis, a refused connection is found when the first request is sent.
         if error.kind() == io::ErrorKind::ConnectionRefused { WRITING } else { CONNECTING }
@@ -75,7 +72,7 @@ fn open<'m>(
 
 /// Returns the error for a reply of the target that is not OK. If the reply is not an error either,
 /// the target is not a Redis server, and the reply acknowledges nothing.
-fn check(reply: &[u8]) -> Result<(), CommandError> {
+fn check(reply: &[u8]) -> CommandResult<()> {
     if reply == b"+OK" {
         return Ok(());
     }
@@ -147,7 +144,7 @@ impl KeyTransfer<'_, '_> {
         key: &[u8],
         replace: bool,
         requests: &mut Vec<u8>,
-    ) -> Result<bool, CommandError> {
+    ) -> CommandResult<bool> {
         let start = requests.len();
         let mut request = Reply::new(requests, Protocol::Resp2);
         let head = |expires: Option<u64>, request: &mut Reply<'_>| {
@@ -166,7 +163,7 @@ impl KeyTransfer<'_, '_> {
     }
 
     /// Reads a reply for each key that was sent.
-    fn read_replies(&mut self, sent: &Result<(), SendStop>) -> (Vec<usize>, Result<(), CommandError>) {
+    fn read_replies(&mut self, sent: &Result<(), SendStop>) -> (Vec<usize>, CommandResult<()>) {
         let timed_out = matches!(sent, Err(SendStop { timed_out: true, .. }));
         let (mut acknowledged, mut result) = (Vec::new(), Ok(()));
         for &at in &self.sent {

@@ -7,7 +7,7 @@ use std::cell::RefCell;
 
 use skein_script::{ScriptEngine, ScriptError};
 
-use crate::commands::CommandError;
+use crate::commands::{CommandError, CommandResult};
 use crate::scripting::ScriptSort;
 use crate::shared::ServerShared;
 
@@ -42,8 +42,8 @@ pub(super) fn failed(error: ScriptError) -> CommandError {
 /// Calls `act` with the Lua state of this thread for scripts.
 pub(super) fn with_script_engine<R>(
     shared: &ServerShared,
-    act: impl FnOnce(&mut ScriptEngine) -> Result<R, CommandError>,
-) -> Result<R, CommandError> {
+    act: impl FnOnce(&mut ScriptEngine) -> CommandResult<R>,
+) -> CommandResult<R> {
     with_engine(ScriptSort::Script, shared, shared.scripts.cache.generation(), |engine, has_changed| {
         if has_changed {
             engine.forget_all();
@@ -55,8 +55,8 @@ pub(super) fn with_script_engine<R>(
 /// Calls `act` with the Lua state of this thread for functions.
 pub(super) fn with_function_engine<R>(
     shared: &ServerShared,
-    act: impl FnOnce(&mut ScriptEngine) -> Result<R, CommandError>,
-) -> Result<R, CommandError> {
+    act: impl FnOnce(&mut ScriptEngine) -> CommandResult<R>,
+) -> CommandResult<R> {
     with_engine(ScriptSort::Function, shared, shared.scripts.functions.generation(), |engine, has_changed| {
         let loaded = engine.loaded_libraries();
         // The first half spares most calls the lock of the registry.
@@ -75,8 +75,8 @@ fn with_engine<R>(
     sort: ScriptSort,
     shared: &ServerShared,
     generation: u64,
-    act: impl FnOnce(&mut ScriptEngine, bool) -> Result<R, CommandError>,
-) -> Result<R, CommandError> {
+    act: impl FnOnce(&mut ScriptEngine, bool) -> CommandResult<R>,
+) -> CommandResult<R> {
     let slots = if sort == ScriptSort::Script { &SCRIPTS } else { &FUNCTIONS };
     slots.with(|slot| {
         // No command that a script may run uses the state.

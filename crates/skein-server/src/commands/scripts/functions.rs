@@ -21,11 +21,7 @@ use crate::shared::busy_script::NOT_BUSY;
 const WITH_LESS: &str = "name a library, or leave out WITHCODE";
 
 /// FUNCTION
-pub(in crate::commands) fn function(
-    context: &mut CommandContext,
-    args: &Args,
-    reply: &mut Reply,
-) -> CommandResult {
+pub(crate) fn function(context: &mut CommandContext, args: &Args, reply: &mut Reply) -> CommandResult {
     match subcommand(args)? {
         "load" => load(context, args, reply)?,
         "delete" => {
@@ -50,8 +46,8 @@ pub(in crate::commands) fn function(
 /// Changes the libraries and their row. The reply waits for the row.
 fn change(
     context: &mut CommandContext,
-    change: impl FnOnce(&mut FunctionLibraries) -> Result<(), CommandError>,
-) -> Result<(), CommandError> {
+    change: impl FnOnce(&mut FunctionLibraries) -> CommandResult<()>,
+) -> CommandResult<()> {
     let ticket = context.shared.scripts.functions.change(&mut context.session, change)?;
     context.ticket = context.ticket.max(ticket);
     Ok(())
@@ -61,7 +57,7 @@ fn change(
 ///
 /// # Errors
 /// If there is not enough memory. (Within a transaction the room is not checked.)
-fn admit(context: &mut CommandContext, bytes: usize) -> Result<(), CommandError> {
+fn admit(context: &mut CommandContext, bytes: usize) -> CommandResult<()> {
     let (room, ticket) = context.session.make_room(bytes, context.shared.memory_outside_store())?;
     context.ticket = context.ticket.max(ticket);
     if bytes > room { Err(OUT_OF_MEMORY) } else { Ok(()) }

@@ -14,8 +14,8 @@ use crate::commands::monitor::feed;
 use crate::commands::observed::remember_declared;
 use crate::commands::streams::check_in_script;
 use crate::commands::{
-    Command, CommandContext, CommandError, OUT_OF_MEMORY, RESERVED_KEY_NAMED, Replied, ResolvedTag, alone,
-    resolve,
+    Command, CommandContext, CommandError, CommandResult, OUT_OF_MEMORY, RESERVED_KEY_NAMED, Replied,
+    ResolvedTag, alone, resolve,
 };
 use crate::notice::monitors::RequestSource;
 use crate::observe::command_kinds::CommandKind;
@@ -100,7 +100,7 @@ impl<'c, 's> ScriptCommands<'c, 's> {
     /// Ends the script. Errors if a failure has undone its writes.
     ///
     /// `error` is the one that the script has returned, if it has, without the `-`.
-    pub(super) fn end(self, error: Option<&[u8]>) -> Result<(), CommandError> {
+    pub(super) fn end(self, error: Option<&[u8]>) -> CommandResult<()> {
         let context = self.context;
         context.client.error_is_counted =
             !self.error.is_empty() && error.is_some_and(|error| error.starts_with(&self.error));
@@ -115,7 +115,7 @@ impl<'c, 's> ScriptCommands<'c, 's> {
     }
 
     /// Returns the command of a request, if the script may run it.
-    fn admitted(&mut self, args: &Args<'_>) -> Result<(&'static Command, u16), CommandError> {
+    fn admitted(&mut self, args: &Args<'_>) -> CommandResult<(&'static Command, u16)> {
         if let Some(broken) = &self.broken {
             return Err(broken.clone());
         }

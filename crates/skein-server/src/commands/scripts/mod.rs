@@ -107,7 +107,7 @@ pub(crate) struct ScriptCall {
 
 impl ScriptCall {
     /// Reads a request and finds its script or function.
-    pub(crate) fn parse(kind: ScriptKind, shared: &ServerShared, args: &Args) -> Result<Self, CommandError> {
+    pub(crate) fn parse(kind: ScriptKind, shared: &ServerShared, args: &Args) -> CommandResult<Self> {
         let (callee, keys) = match kind.source {
             ScriptSource::Text => {
                 let keys = count_of_keys(args, NOT_AN_INTEGER)?;
@@ -152,7 +152,7 @@ impl ScriptCall {
     ///
     /// # Errors
     /// If the flags of the script do not allow that.
-    pub(crate) fn memory_is_full(&mut self) -> Result<(), CommandError> {
+    pub(crate) fn memory_is_full(&mut self) -> CommandResult<()> {
         let flags = self.callee.flags();
         if flags.declared && !flags.allow_oom && !self.read_only {
             return Err(OUT_OF_MEMORY);
@@ -165,7 +165,7 @@ impl ScriptCall {
     ///
     /// # Errors
     /// If the script declares that it writes.
-    pub(crate) fn stop_writes(&mut self, why: CommandError) -> Result<(), CommandError> {
+    pub(crate) fn stop_writes(&mut self, why: CommandError) -> CommandResult<()> {
         if self.callee.flags().declared && !self.read_only {
             return Err(why);
         }
@@ -176,7 +176,7 @@ impl ScriptCall {
 
 /// Returns the number of keys of a request, or the error `no_number` if the argument is not a
 /// number.
-fn count_of_keys(args: &Args, no_number: CommandError) -> Result<usize, CommandError> {
+fn count_of_keys(args: &Args, no_number: CommandError) -> CommandResult<usize> {
     let keys = parse_i64(args.get(2)).ok_or(no_number)?;
     let keys =
         usize::try_from(keys).map_err(|_| CommandError::text("ERR Number of keys can't be negative"))?;
@@ -187,7 +187,7 @@ fn count_of_keys(args: &Args, no_number: CommandError) -> Result<usize, CommandE
 }
 
 /// Returns the script with this source, from the cache if it has it.
-fn evaluated(shared: &ServerShared, source: &[u8]) -> Result<Arc<Script>, CommandError> {
+fn evaluated(shared: &ServerShared, source: &[u8]) -> CommandResult<Arc<Script>> {
     if let Some(script) = shared.scripts.cache.use_script(ScriptDigest::of(source)) {
         return Ok(script);
     }
@@ -197,7 +197,7 @@ fn evaluated(shared: &ServerShared, source: &[u8]) -> Result<Arc<Script>, Comman
 }
 
 /// Reads and compiles a script, to find its faults.
-fn compiled(shared: &ServerShared, source: &[u8]) -> Result<Arc<Script>, CommandError> {
+fn compiled(shared: &ServerShared, source: &[u8]) -> CommandResult<Arc<Script>> {
     let script = Script::parse(source).map_err(|fault| CommandError::owned(format!("ERR {fault}")))?;
     with_script_engine(shared, |engine| engine.compile(script.digest, &script.code).map_err(failed))?;
     Ok(Arc::new(script))

@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use skein_script::{ReplySink, WRITTEN_RESERVE};
 
-use crate::commands::CommandError;
+use crate::commands::CommandResult;
 use crate::commands::reply_limit::check_reply_bytes;
 use crate::resp::Reply;
 
@@ -25,7 +25,7 @@ impl<'r, 'w> ScriptReply<'r, 'w> {
         Self { start: writer.position(), writer, bytes_max, received }
     }
 
-    fn check(&self, more: usize) -> Result<(), CommandError> {
+    fn check(&self, more: usize) -> CommandResult<()> {
         let most = self.bytes_max.saturating_add(self.received.get().min(WRITTEN_RESERVE));
         let bytes = (self.writer.position() - self.start).saturating_add(more);
         check_reply_bytes(bytes, most, WAY_OUT)

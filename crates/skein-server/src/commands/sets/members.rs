@@ -12,45 +12,27 @@ use skein_data::{CollectionKind, EngineWriter, RowView, RowWriter as _, SetReade
 /// Up to this number of members are returned at once by SSCAN, like Redis's small sets.
 const SCANNED_AT_ONCE: u64 = 512;
 
-pub(super) fn sadd(
-    writer: &mut EngineWriter,
-    run: &RequestRun,
-    reply: &mut Reply,
-) -> Result<usize, CommandError> {
+pub(super) fn sadd(writer: &mut EngineWriter, run: &RequestRun, reply: &mut Reply) -> CommandResult<usize> {
     #[expect(clippy::redundant_closure_for_method_calls, reason = "the method is of one lifetime alone")]
     change_named(writer, CollectionKind::Set, true, run, reply, |set, member| set.add(member))
 }
 
 pub(super) fn scard(row: Option<RowView>, _: &Args, reply: &mut Reply) {
-    with_set_of(CollectionKind::Set, row, reply, |set, reply| {
-        reply.places(set.map_or(0, SetReader::len));
-        Ok(())
-    });
+    with_set_of(CollectionKind::Set, row, reply, |set, reply| reply.places(set.map_or(0, SetReader::len)));
 }
 
-/// Writes for each named member whether it is in the set.
-fn write_are_members(
-    set: Option<&SetReader>,
-    members: impl Iterator<Item = impl AsRef<[u8]>>,
-    reply: &mut Reply,
-) {
-    for member in members {
-        reply.int(set.is_some_and(|set| set.score(member.as_ref()).is_some()).into());
-    }
+/// Writes whether a member is in the set.
+fn write_is_member(set: Option<&SetReader>, member: &[u8], reply: &mut Reply) {
+    reply.int(set.is_some_and(|set| set.score(member).is_some()).into());
 }
 
 pub(super) fn sis_member(row: Option<RowView>, args: &Args, reply: &mut Reply) {
-    with_set_of(CollectionKind::Set, row, reply, |set, reply| {
-        write_are_members(set, args.from(2), reply);
-        Ok(())
-    });
+    with_set_of(CollectionKind::Set, row, reply, |set, reply| write_is_member(set, args.get(2), reply));
 }
 
 pub(super) fn smis_member(row: Option<RowView>, args: &Args, reply: &mut Reply) {
     with_set_of(CollectionKind::Set, row, reply, |set, reply| {
-        reply.array(args.len() - 2);
-        write_are_members(set, args.from(2), reply);
-        Ok(())
+        reply.array_of(args.from(2), |reply, member| write_is_member(set, member, reply));
     });
 }
 

@@ -8,7 +8,7 @@ use crate::commands::sorted_sets::{
     MemberFormat, ScoredMembers, answer_of_kind, parse_count, remove_popped, write_popped,
 };
 use crate::commands::task::LongReply;
-use crate::commands::{CommandError, Replied};
+use crate::commands::{CommandError, CommandResult, Replied};
 use crate::redis::random::CommandRng;
 use crate::resp::{Args, Reply};
 use skein_data::{CollectionKind, EngineWriter, RowView, RowWriter as _, ScanDirection, SetWriter};
@@ -47,7 +47,7 @@ pub(super) fn spop(writer: &mut EngineWriter, args: &Args, reply: &mut Reply) ->
 const PASSED_PER_SEARCH: u64 = 16;
 
 /// Returns up to `count` different members, in order.
-fn random_members(set: &mut SetWriter, count: u64) -> Result<ScoredMembers, CommandError> {
+fn random_members(set: &mut SetWriter, count: u64) -> CommandResult<ScoredMembers> {
     let len = set.len();
     let count = count.min(len);
     if count * PASSED_PER_SEARCH >= len {
@@ -64,7 +64,7 @@ fn random_members(set: &mut SetWriter, count: u64) -> Result<ScoredMembers, Comm
 }
 
 /// Does the same by one walk over the set, which takes or passes each member.
-fn draw_walking(set: &mut SetWriter, count: u64) -> Result<ScoredMembers, CommandError> {
+fn draw_walking(set: &mut SetWriter, count: u64) -> CommandResult<ScoredMembers> {
     let (mut random, mut left, mut wanted) = (CommandRng::new(), set.len() as usize, count as usize);
     let mut members = ScoredMembers::with_capacity(wanted);
     if wanted == 0 {

@@ -7,11 +7,7 @@ use crate::resp::{Args, Reply};
 pub(super) const NONE_HELD: CommandError =
     CommandError::text("ERR this client holds no snapshot: SK.SNAPSHOT BEGIN takes one");
 
-pub(in crate::commands) fn snapshot(
-    context: &mut CommandContext,
-    args: &Args,
-    reply: &mut Reply,
-) -> CommandResult {
+pub(crate) fn snapshot(context: &mut CommandContext, args: &Args, reply: &mut Reply) -> CommandResult {
     let is = |word: &str| args.get(1).eq_ignore_ascii_case(word.as_bytes());
     let client = &mut context.client.snapshot;
     if is("BEGIN") {

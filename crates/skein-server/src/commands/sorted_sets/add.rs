@@ -1,7 +1,7 @@
 //! ZADD and ZINCRBY.
 
 use crate::commands::command_error::{NOT_A_FLOAT, SYNTAX};
-use crate::commands::{CommandError, Replied, RequestRun, is};
+use crate::commands::{CommandError, CommandResult, Replied, RequestRun, is};
 use crate::resp::double::parse_double;
 use crate::resp::{Args, Reply};
 use skein_data::{EngineWriter, RowWriter as _, SetWriter};
@@ -11,19 +11,19 @@ const NOT_A_NUMBER: CommandError = CommandError::text("ERR resulting score is no
 /// The options of ZADD.
 #[derive(Clone, Copy, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
-pub(in crate::commands) struct ZaddOptions {
-    pub(in crate::commands) if_absent: bool,
-    pub(in crate::commands) if_present: bool,
+pub(crate) struct ZaddOptions {
+    pub(crate) if_absent: bool,
+    pub(crate) if_present: bool,
     if_greater: bool,
     if_less: bool,
     /// Whether the reply counts changed members too.
-    pub(in crate::commands) changed: bool,
+    pub(crate) changed: bool,
     increment: bool,
 }
 
 impl ZaddOptions {
     /// Parses the options. Returns them and the index of the first score.
-    fn parse(args: &Args) -> Result<(Self, usize), CommandError> {
+    fn parse(args: &Args) -> CommandResult<(Self, usize)> {
         let mut options = Self::default();
         let mut first = 2;
         for arg in args.from(2) {
@@ -47,7 +47,7 @@ impl ZaddOptions {
         Ok((options, first))
     }
 
-    fn check(self, pairs: usize) -> Result<(), CommandError> {
+    fn check(self, pairs: usize) -> CommandResult<()> {
         let Self { if_absent, if_present, if_greater, if_less, .. } = self;
         if if_absent && if_present {
             return Err(CommandError::text("ERR XX and NX options at the same time are not compatible"));
@@ -64,7 +64,7 @@ impl ZaddOptions {
     }
 
     /// Returns the member's new score, or `None` if the options leave it unchanged.
-    fn decide(self, before: Option<f64>, given: f64) -> Result<Option<f64>, CommandError> {
+    fn decide(self, before: Option<f64>, given: f64) -> CommandResult<Option<f64>> {
         let Some(before) = before else { return Ok((!self.if_present).then_some(given)) };
         if self.if_absent {
             return Ok(None);
@@ -99,7 +99,7 @@ fn add_pairs(
     set: &mut SetWriter,
     pairs: &[(f64, &[u8])],
     options: ZaddOptions,
-) -> Result<ZaddOutcome, CommandError> {
+) -> CommandResult<ZaddOutcome> {
     let mut added = ZaddOutcome::default();
     for (given, member) in pairs {
         set.update::<CommandError>(member, |before| {
@@ -117,7 +117,7 @@ fn add(
     key: &[u8],
     pairs: &[(f64, &[u8])],
     options: ZaddOptions,
-) -> Result<ZaddOutcome, CommandError> {
+) -> CommandResult<ZaddOutcome> {
     let added = writer.change_set(key, !options.if_present, |set| {
         set.expect(pairs.iter().map(|(_, member)| *member));
         add_pairs(set, pairs, options)
@@ -126,12 +126,12 @@ fn add(
 }
 
 /// Sets the scores of members. Returns the number for the reply.
-pub(in crate::commands) fn add_scored(
+pub(crate) fn add_scored(
     writer: &mut EngineWriter,
     key: &[u8],
     pairs: &[(f64, &[u8])],
     options: ZaddOptions,
-) -> Result<usize, CommandError> {
+) -> CommandResult<usize> {
     let added = add(writer, key, pairs, options)?;
     Ok(added.counted(options))
 }
@@ -143,7 +143,7 @@ struct ZaddQuery<'r> {
 }
 
 impl<'r> ZaddQuery<'r> {
-    fn parse(request: &Args<'r>) -> Result<Self, CommandError> {
+    fn parse(request: &Args<'r>) -> CommandResult<Self> {
         let (options, first) = ZaddOptions::parse(request)?;
         let mut rest = request.from(first);
         let mut pairs = Vec::with_capacity(rest.len() / 2);
@@ -164,11 +164,7 @@ impl<'r> ZaddQuery<'r> {
     }
 }
 
-pub(super) fn zadd(
-    writer: &mut EngineWriter,
-    run: &RequestRun,
-    reply: &mut Reply,
-) -> Result<usize, CommandError> {
+pub(super) fn zadd(writer: &mut EngineWriter, run: &RequestRun, reply: &mut Reply) -> CommandResult<usize> {
     let mut queries = run.requests.iter().map(ZaddQuery::parse).collect::<Result<Vec<_>, _>>()?;
     let makes = !queries[0].options.if_present;
     queries.truncate(queries.iter().take_while(|query| query.options.if_present != makes).count());
@@ -184,7 +180,7 @@ pub(super) fn zadd(
     Ok(queries.len())
 }
 
-fn next_pair<'a>(rest: &mut impl Iterator<Item = &'a [u8]>) -> Result<(f64, &'a [u8]), CommandError> {
+fn next_pair<'a>(rest: &mut impl Iterator<Item = &'a [u8]>) -> CommandResult<(f64, &'a [u8])> {
     let score = parse_double(rest.next().ok_or(SYNTAX)?).ok_or(NOT_A_FLOAT)?;
     Ok((score, rest.next().ok_or(SYNTAX)?))
 }

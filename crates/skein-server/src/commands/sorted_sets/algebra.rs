@@ -28,7 +28,7 @@ use skein_data::{CollectionKind, EngineKeys, Member, ScanDirection, SetReader};
 
 /// The operation on several sets.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(in crate::commands) enum SetOperation {
+pub(crate) enum SetOperation {
     Union,
     Intersection,
     Difference,
@@ -51,7 +51,7 @@ pub(super) struct WeightedInput<'a> {
 }
 
 /// The parsed arguments of one of the commands.
-pub(in crate::commands) struct SetOperationQuery<'a> {
+pub(crate) struct SetOperationQuery<'a> {
     pub(super) operation: SetOperation,
     pub(super) kinds: SetKinds,
     pub(super) inputs: Vec<WeightedInput<'a>>,
@@ -71,11 +71,11 @@ enum SetOperationUse {
 
 impl<'a> SetOperationQuery<'a> {
     /// Makes a query on sets that are not sorted. Errors if a key holds another kind.
-    pub(in crate::commands) fn of_plain_sets(
+    pub(crate) fn of_plain_sets(
         engine_keys: &mut EngineKeys,
         operation: SetOperation,
         keys: impl Iterator<Item = &'a [u8]>,
-    ) -> Result<Self, CommandError> {
+    ) -> CommandResult<Self> {
         let mut wanted = Self {
             operation,
             kinds: SetKinds::Only(CollectionKind::Set),
@@ -93,7 +93,7 @@ impl<'a> SetOperationQuery<'a> {
         &mut self,
         engine_keys: &mut EngineKeys,
         keys: impl Iterator<Item = &'a [u8]>,
-    ) -> Result<(), CommandError> {
+    ) -> CommandResult<()> {
         for key in keys {
             let len = with_set(engine_keys, self.kinds, key, |set| set.map_or(0, SetReader::len))?;
             self.inputs.push(WeightedInput { key, len, weight: 1.0 });
@@ -110,7 +110,7 @@ impl<'a> SetOperationQuery<'a> {
         first: usize,
         operation: SetOperation,
         purpose: SetOperationUse,
-    ) -> Result<Self, CommandError> {
+    ) -> CommandResult<Self> {
         let count = parse_i64(args.get(first)).ok_or(NOT_AN_INTEGER)?;
         if count < 1 {
             return Err(CommandError::owned(format!(
@@ -134,12 +134,7 @@ impl<'a> SetOperationQuery<'a> {
         Ok(wanted)
     }
 
-    fn options(
-        &mut self,
-        args: &Args<'a>,
-        first: usize,
-        purpose: SetOperationUse,
-    ) -> Result<(), CommandError> {
+    fn options(&mut self, args: &Args<'a>, first: usize, purpose: SetOperationUse) -> CommandResult<()> {
         let combines = self.operation != SetOperation::Difference && purpose != SetOperationUse::Count;
         let mut rest = args.from(first);
         while let Some(word) = rest.next() {
@@ -188,10 +183,7 @@ impl<'a> SetOperationQuery<'a> {
 
     /// Returns the members of the result: of a union in their order, else in the order of the first
     /// set.
-    pub(in crate::commands) fn find(
-        mut self,
-        engine_keys: &mut EngineKeys,
-    ) -> Result<ScoredMembers, CommandError> {
+    pub(crate) fn find(mut self, engine_keys: &mut EngineKeys) -> CommandResult<ScoredMembers> {
         self.sort();
         match self.operation {
             SetOperation::Union => self.union(engine_keys),
@@ -206,7 +198,7 @@ impl<'a> SetOperationQuery<'a> {
     }
 
     /// Returns the members in their order: a collection is filled in order several times faster.
-    fn union(self, engine_keys: &mut EngineKeys) -> Result<ScoredMembers, CommandError> {
+    fn union(self, engine_keys: &mut EngineKeys) -> CommandResult<ScoredMembers> {
         let (mut found, mut distinct) = (ScoredMembers::new(), 0);
         for DistinctSource { key, len, weights } in self.grouping()(&self.inputs) {
             let (len, mut set) = (usize::try_from(len).unwrap_or(usize::MAX), ScoredMembers::new());
@@ -239,7 +231,7 @@ impl<'a> SetOperationQuery<'a> {
     }
 
     /// Returns the members of the first set that are in all others, or in none of them.
-    fn reduce(self, engine_keys: &mut EngineKeys) -> Result<ScoredMembers, CommandError> {
+    fn reduce(self, engine_keys: &mut EngineKeys) -> CommandResult<ScoredMembers> {
         let mut found = ScoredMembers::new();
         let Some((first, others)) = walked_and_looked_up(self.operation, &self.inputs, self.grouping())
         else {
@@ -275,7 +267,7 @@ impl<'a> SetOperationQuery<'a> {
 }
 
 /// Parses the argument of LIMIT in ZINTERCARD and SINTERCARD.
-pub(in crate::commands) fn parse_limit(text: &[u8]) -> Result<u64, CommandError> {
+pub(crate) fn parse_limit(text: &[u8]) -> CommandResult<u64> {
     parse_count(text).map_err(|_| CommandError::text("ERR LIMIT can't be negative"))
 }
 
@@ -285,7 +277,7 @@ pub(super) fn with_set<R>(
     kinds: SetKinds,
     key: &[u8],
     look: impl FnOnce(Option<&SetReader>) -> R,
-) -> Result<R, CommandError> {
+) -> CommandResult<R> {
     engine_keys.get_with(key, |row| {
         let Some(row) = row? else { return Ok(look(None)) };
         let look = |set: &SetReader<'_>| look(Some(set));
@@ -321,7 +313,7 @@ pub(super) fn answer(
 }
 
 /// Replies with the members of the result.
-pub(in crate::commands) fn reply_with(
+pub(crate) fn reply_with(
     context: &mut CommandContext,
     mut wanted: SetOperationQuery<'_>,
     shape: MemberFormat,
@@ -357,7 +349,7 @@ pub(super) fn store(
 }
 
 /// Stores the members in a set of this kind, and replies with their number.
-pub(in crate::commands) fn put_found(
+pub(crate) fn put_found(
     context: &mut CommandContext,
     kind: CollectionKind,
     key: &[u8],
@@ -383,7 +375,7 @@ pub(super) fn zinter_card(context: &mut CommandContext, args: &Args, reply: &mut
 }
 
 /// Replies with the number of members of the result, up to `limit`. A limit of 0 means no limit.
-pub(in crate::commands) fn count_with(
+pub(crate) fn count_with(
     context: &mut CommandContext,
     mut wanted: SetOperationQuery<'_>,
     limit: u64,

@@ -7,17 +7,17 @@ use crate::commands::multi_pop::MultiPop;
 use crate::resp::Reply;
 use skein_data::{EngineKeys, ScanDirection, name_within};
 
-pub(in crate::commands) const BZPOPMIN: BlockingCommand =
+pub(crate) const BZPOPMIN: BlockingCommand =
     BlockingCommand::pops_from_sorted_sets(|session, _, key, reply| {
         serve_pop(session, key, reply, ScanDirection::Forward)
     });
 
-pub(in crate::commands) const BZPOPMAX: BlockingCommand = BlockingCommand {
+pub(crate) const BZPOPMAX: BlockingCommand = BlockingCommand {
     serve: |session, _, key, reply| serve_pop(session, key, reply, ScanDirection::Backward),
     ..BZPOPMIN
 };
 
-pub(in crate::commands) const BZMPOP: BlockingCommand = BlockingCommand {
+pub(crate) const BZMPOP: BlockingCommand = BlockingCommand {
     query: |args| MultiPop::blocking_query(args, parse_end),
     serve: |session, args, key, reply| MultiPop::serve(session, args, key, reply, parse_end, pop_several),
     ..BZPOPMIN

@@ -4,15 +4,15 @@ use std::ops::Range;
 
 use skein_syntax::number::parse_i64;
 
-use crate::commands::CommandError;
 use crate::commands::command_error::NOT_AN_INTEGER;
+use crate::commands::{CommandError, CommandResult};
 use crate::resp::double::parse_bound;
 use skein_data::{Member, SetReader, SetWriter};
 
 /// The search by rank that readers and writers of a set share.
 pub(super) trait RankSource {
     fn len(&self) -> u64;
-    fn rank_by(&mut self, before: impl Fn(f64, Member<'_>) -> bool) -> Result<u64, CommandError>;
+    fn rank_by(&mut self, before: impl Fn(f64, Member<'_>) -> bool) -> CommandResult<u64>;
 }
 
 impl RankSource for &SetReader<'_> {
@@ -20,7 +20,7 @@ impl RankSource for &SetReader<'_> {
         SetReader::len(self)
     }
 
-    fn rank_by(&mut self, before: impl Fn(f64, Member<'_>) -> bool) -> Result<u64, CommandError> {
+    fn rank_by(&mut self, before: impl Fn(f64, Member<'_>) -> bool) -> CommandResult<u64> {
         Ok(SetReader::rank_by(self, before))
     }
 }
@@ -30,7 +30,7 @@ impl RankSource for SetWriter<'_> {
         Self::len(self)
     }
 
-    fn rank_by(&mut self, before: impl Fn(f64, Member<'_>) -> bool) -> Result<u64, CommandError> {
+    fn rank_by(&mut self, before: impl Fn(f64, Member<'_>) -> bool) -> CommandResult<u64> {
         Ok(Self::rank_by(self, before)?)
     }
 }
@@ -65,7 +65,7 @@ pub(super) enum LexBound<'a> {
 }
 
 impl ScoreBound {
-    fn parse(text: &[u8]) -> Result<Self, CommandError> {
+    fn parse(text: &[u8]) -> CommandResult<Self> {
         let (exclusive, score) = match text.strip_prefix(b"(") {
             Some(rest) => (true, rest),
             None => (false, text),
@@ -76,7 +76,7 @@ impl ScoreBound {
 }
 
 impl<'a> LexBound<'a> {
-    fn parse(text: &'a [u8]) -> Result<Self, CommandError> {
+    fn parse(text: &'a [u8]) -> CommandResult<Self> {
         match text {
             b"-" => Ok(Self::Lowest),
             b"+" => Ok(Self::Highest),
@@ -88,7 +88,7 @@ impl<'a> LexBound<'a> {
 
     /// Returns the number of members before this bound; with `or_at`, members equal to the bound
     /// count too.
-    fn rank(self, set: &mut impl RankSource, or_at: bool) -> Result<u64, CommandError> {
+    fn rank(self, set: &mut impl RankSource, or_at: bool) -> CommandResult<u64> {
         match self {
             Self::Lowest => Ok(0),
             Self::Highest => Ok(set.len()),
@@ -105,7 +105,7 @@ impl<'a> LexBound<'a> {
 }
 
 impl<'a> MemberRange<'a> {
-    pub(super) fn parse(by: RangeBy, lower: &'a [u8], upper: &'a [u8]) -> Result<Self, CommandError> {
+    pub(super) fn parse(by: RangeBy, lower: &'a [u8], upper: &'a [u8]) -> CommandResult<Self> {
         Ok(match by {
             RangeBy::Rank => {
                 let rank = |text| parse_i64(text).ok_or(NOT_AN_INTEGER);
@@ -117,7 +117,7 @@ impl<'a> MemberRange<'a> {
     }
 
     /// Returns the ranks of the range. Those of a reverse range by rank count from the end.
-    pub(super) fn places(self, set: &mut impl RankSource) -> Result<Range<u64>, CommandError> {
+    pub(super) fn places(self, set: &mut impl RankSource) -> CommandResult<Range<u64>> {
         Ok(match self {
             Self::Ranks(start, end) => ranks(start, end, set.len()),
             Self::Scores(lower, upper) => {

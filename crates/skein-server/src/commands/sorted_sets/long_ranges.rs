@@ -5,7 +5,7 @@
 //! it is complete.
 
 use super::MemberFormat;
-use crate::commands::CommandError;
+use crate::commands::CommandResult;
 use crate::commands::task::{AT_ONCE, ReplyEnd, SLICE_KEYS, SlicedView, ViewTask};
 use crate::resp::Reply;
 use skein_data::{ScanDirection, ScoreRangeView, SetReader};
@@ -22,12 +22,12 @@ impl MembersReply {
     }
 
     /// Returns whether a set has so many members that its reply is written in slices.
-    pub(in crate::commands) fn is_long(set: &SetReader) -> bool {
+    pub(crate) fn is_long(set: &SetReader) -> bool {
         set.len() > AT_ONCE as u64
     }
 
     /// Returns a task that writes all members, or `None` if there are few.
-    pub(in crate::commands) fn all(set: &SetReader, shape: MemberFormat) -> Option<ViewTask<Self>> {
+    pub(crate) fn all(set: &SetReader, shape: MemberFormat) -> Option<ViewTask<Self>> {
         if !Self::is_long(set) {
             return None;
         }
@@ -46,7 +46,7 @@ impl SlicedView for MembersReply {
         self.shape.head(count, reply);
     }
 
-    fn some(&mut self, end: ReplyEnd, reply: &mut Reply) -> Result<bool, CommandError> {
+    fn some(&mut self, end: ReplyEnd, reply: &mut Reply) -> CommandResult<bool> {
         Ok(self.view.step(SLICE_KEYS, |score, member| {
             self.shape.member(score, member, reply);
             end.check(reply)

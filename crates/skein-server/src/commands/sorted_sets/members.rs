@@ -7,26 +7,18 @@ use crate::resp::{Args, Reply};
 use skein_data::{RowView, SetReader};
 
 pub(super) fn zcard(row: Option<RowView>, _: &Args, reply: &mut Reply) {
-    with_set(row, reply, |set, reply| {
-        reply.places(set.map_or(0, SetReader::len));
-        Ok(())
-    });
+    with_set(row, reply, |set, reply| reply.places(set.map_or(0, SetReader::len)));
 }
 
 pub(super) fn zscore(row: Option<RowView>, args: &Args, reply: &mut Reply) {
-    with_set(row, reply, |set, reply| {
-        reply.double_or_null(set.and_then(|set| set.score(args.get(2))));
-        Ok(())
-    });
+    with_set(row, reply, |set, reply| reply.double_or_null(set.and_then(|set| set.score(args.get(2)))));
 }
 
 pub(super) fn zmscore(row: Option<RowView>, args: &Args, reply: &mut Reply) {
     with_set(row, reply, |set, reply| {
-        reply.array(args.len() - 2);
-        for member in args.from(2) {
+        reply.array_of(args.from(2), |reply, member| {
             reply.double_or_null(set.and_then(|set| set.score(member)));
-        }
-        Ok(())
+        });
     });
 }
 
@@ -60,6 +52,5 @@ pub(super) fn rank(row: Option<RowView>, args: &Args, reply: &mut Reply, reverse
                 }
             }
         }
-        Ok(())
     });
 }

@@ -44,7 +44,8 @@ pub(super) use remove::{
 use std::cmp::Ordering;
 use std::ops::ControlFlow;
 
-use super::{CommandError, reply_or_error};
+use super::{CommandError, CommandResult, reply_or_error};
+use crate::commands::reply_limit::check_reply_bytes;
 use crate::resp::{Protocol, Reply};
 use skein_data::{CollectionKind, Member, RowView, ScanDirection, SetReader, VALUE_BYTES_MAX};
 
@@ -57,8 +58,8 @@ pub(super) fn answer_of_kind<R>(
     kind: CollectionKind,
     row: Option<RowView>,
     reply: &mut Reply,
-    answer: impl FnOnce(Option<&SetReader>, &mut Reply) -> Result<R, CommandError>,
-) -> Result<R, CommandError> {
+    answer: impl FnOnce(Option<&SetReader>, &mut Reply) -> CommandResult<R>,
+) -> CommandResult<R> {
     let Some(row) = row else { return answer(None, reply) };
     // A set that was removed since the row was read has no members, and counts as absent.
     row.set_of(kind, |set| answer(Some(set).filter(|set| !set.is_empty()), reply))?
@@ -69,8 +70,8 @@ pub(super) fn answer_of_kind<R>(
 fn answer_of<R>(
     row: Option<RowView>,
     reply: &mut Reply,
-    answer: impl FnOnce(Option<&SetReader>, &mut Reply) -> Result<R, CommandError>,
-) -> Result<R, CommandError> {
+    answer: impl FnOnce(Option<&SetReader>, &mut Reply) -> CommandResult<R>,
+) -> CommandResult<R> {
     answer_of_kind(CollectionKind::SortedSet, row, reply, answer)
 }
 
@@ -79,28 +80,23 @@ pub(super) fn with_set_of(
     kind: CollectionKind,
     row: Option<RowView>,
     reply: &mut Reply,
-    answer: impl FnOnce(Option<&SetReader>, &mut Reply) -> Result<(), CommandError>,
+    answer: impl FnOnce(Option<&SetReader>, &mut Reply),
 ) {
-    reply_or_error(reply, |reply| answer_of_kind(kind, row, reply, answer));
+    let answered = |set: Option<&SetReader>, reply: &mut Reply| {
+        answer(set, reply);
+        Ok(())
+    };
+    reply_or_error(reply, |reply| answer_of_kind(kind, row, reply, answered));
 }
 
 /// Does the same with a sorted set.
-fn with_set(
-    row: Option<RowView>,
-    reply: &mut Reply,
-    answer: impl FnOnce(Option<&SetReader>, &mut Reply) -> Result<(), CommandError>,
-) {
+fn with_set(row: Option<RowView>, reply: &mut Reply, answer: impl FnOnce(Option<&SetReader>, &mut Reply)) {
     with_set_of(CollectionKind::SortedSet, row, reply, answer);
 }
 
 /// Errors if a reply would be longer than the longest value.
-fn check_reply_len(bytes: usize) -> Result<(), CommandError> {
-    if bytes <= VALUE_BYTES_MAX {
-        return Ok(());
-    }
-    Err(CommandError::owned(format!(
-        "ERR the reply would be longer than the limit of {VALUE_BYTES_MAX} bytes; ask for fewer members"
-    )))
+fn check_reply_len(bytes: usize) -> CommandResult<()> {
+    check_reply_bytes(bytes, VALUE_BYTES_MAX, "ask for fewer members")
 }
 
 /// Writes all members; an error if the set is too long for a reply.

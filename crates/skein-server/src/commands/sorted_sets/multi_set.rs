@@ -2,8 +2,8 @@
 
 use super::MemberFormat;
 use super::remove::{ScoredMembers, pop, write_popped};
-use crate::commands::CommandError;
 use crate::commands::multi_pop::MultiPop;
+use crate::commands::{CommandError, CommandResult};
 use crate::resp::Reply;
 use skein_data::{CollectionKind, EngineWriter, RowWriter as _, ScanDirection, name_within};
 
@@ -14,7 +14,7 @@ pub(super) fn replace_set(
     kind: CollectionKind,
     key: &[u8],
     entries: &ScoredMembers,
-) -> Result<(), CommandError> {
+) -> CommandResult<()> {
     writer.replace_set_of(kind, key, None, |set| {
         entries.iter().try_for_each(|(score, member)| set.put(member, *score).map(drop))?;
         Ok::<_, CommandError>(())
@@ -27,7 +27,7 @@ pub(super) fn pop_several(
     asked: &MultiPop<ScanDirection>,
     key: &[u8],
     reply: &mut Reply,
-) -> Result<bool, CommandError> {
+) -> CommandResult<bool> {
     let Some(members) = pop(writer, key, asked.end, asked.most)? else { return Ok(false) };
     reply.array(2);
     reply.bulk(name_within(key));

@@ -6,10 +6,10 @@ use skein_syntax::number::parse_i64;
 
 use super::bounds::{MemberRange, RangeBy};
 use super::long_ranges::MembersReply;
-use super::{MemberFormat, answer_of, with_set};
+use super::{MemberFormat, answer_of};
 use crate::commands::command_error::{NOT_AN_INTEGER, SYNTAX};
 use crate::commands::task::{LongReply, write_short};
-use crate::commands::{CommandError, Replied, is};
+use crate::commands::{CommandError, CommandResult, Replied, is, reply_or_error};
 use crate::resp::{Args, Reply};
 use skein_data::{RowView, ScanDirection, ScoreRangeView, SetReader};
 
@@ -35,7 +35,7 @@ pub(super) struct RangeSyntax {
 
 impl<'a> RangeQuery<'a> {
     /// Parses the arguments from `first` on: two bounds and options.
-    pub(super) fn parse(args: &Args<'a>, first: usize, form: RangeSyntax) -> Result<Self, CommandError> {
+    pub(super) fn parse(args: &Args<'a>, first: usize, form: RangeSyntax) -> CommandResult<Self> {
         let (mut by, mut direction) = (None, None);
         let (mut scores, mut limit) = (false, (0, -1));
         let mut rest = args.from(first + 2);
@@ -79,7 +79,7 @@ impl<'a> RangeQuery<'a> {
     }
 
     /// Returns the ranks of the range, counted in its direction.
-    pub(super) fn places(&self, mut set: &SetReader) -> Result<Range<u64>, CommandError> {
+    pub(super) fn places(&self, mut set: &SetReader) -> CommandResult<Range<u64>> {
         let found = self.span.places(&mut set)?;
         let backward = self.direction == ScanDirection::Backward;
         let found = match self.span {
@@ -165,15 +165,12 @@ pub(super) fn answer(
 }
 
 pub(super) fn count(row: Option<RowView>, args: &Args, reply: &mut Reply, by: RangeBy) {
-    match MemberRange::parse(by, args.get(2), args.get(3)) {
-        Err(fault) => fault.write(reply),
-        Ok(span) => with_set(row, reply, |set, reply| {
-            let places = match set {
-                Some(mut set) => span.places(&mut set)?,
-                None => 0..0,
-            };
+    reply_or_error(reply, |reply| {
+        let span = MemberRange::parse(by, args.get(2), args.get(3))?;
+        answer_of(row, reply, |set, reply| {
+            let places = set.map_or(Ok(0..0), |mut set| span.places(&mut set))?;
             reply.places(places.end.saturating_sub(places.start));
             Ok(())
-        }),
-    }
+        })
+    });
 }

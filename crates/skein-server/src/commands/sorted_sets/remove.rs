@@ -7,31 +7,31 @@ use skein_syntax::number::parse_i64;
 use super::bounds::{MemberRange, RangeBy};
 use super::{MEMBER_OVERHEAD, MemberFormat, check_reply_len};
 use crate::commands::command_error::SYNTAX;
-use crate::commands::{CommandError, Replied, RequestRun, is};
+use crate::commands::{CommandError, CommandResult, Replied, RequestRun, is};
 use crate::resp::{Args, Reply};
 use skein_data::{CollectionKind, EngineWriter, Member, RowError, RowWriter as _, ScanDirection, SetWriter};
 
 /// Removes the members that each request names from a set of this kind. Replies how many there
 /// were.
-pub(in crate::commands) fn remove_named(
+pub(crate) fn remove_named(
     writer: &mut EngineWriter,
     kind: CollectionKind,
     run: &RequestRun,
     reply: &mut Reply,
-) -> Result<usize, CommandError> {
+) -> CommandResult<usize> {
     change_named(writer, kind, false, run, reply, |set, member| Ok(set.remove(member)?.is_some()))
 }
 
 /// Changes the members that each request names, and replies how many the change has counted. Makes
 /// a set if the key is absent and `make` says so.
-pub(in crate::commands) fn change_named(
+pub(crate) fn change_named(
     writer: &mut EngineWriter,
     kind: CollectionKind,
     make: bool,
     run: &RequestRun,
     reply: &mut Reply,
     change: impl Fn(&mut SetWriter, &[u8]) -> Result<bool, RowError>,
-) -> Result<usize, CommandError> {
+) -> CommandResult<usize> {
     let counts = writer.change_set_of(kind, run.key, make, |set| {
         set.expect(run.values());
         let counted = |request: &Args<'_>| {
@@ -47,14 +47,14 @@ pub(in crate::commands) fn change_named(
 }
 
 /// Scores with their members.
-pub(in crate::commands) type ScoredMembers = Vec<(f64, Vec<u8>)>;
+pub(crate) type ScoredMembers = Vec<(f64, Vec<u8>)>;
 
 /// Returns the members at these ranks, with their scores.
 fn members_at(
     set: &mut SetWriter,
     places: &Range<u64>,
     direction: ScanDirection,
-) -> Result<ScoredMembers, CommandError> {
+) -> CommandResult<ScoredMembers> {
     let mut left = places.end.saturating_sub(places.start);
     let mut found = Vec::new();
     if left > 0 {
@@ -68,7 +68,7 @@ fn members_at(
 }
 
 /// Removes members. Looks up some of them ahead, so that the memory reads overlap.
-fn remove_members(set: &mut SetWriter, members: &ScoredMembers) -> Result<(), CommandError> {
+fn remove_members(set: &mut SetWriter, members: &ScoredMembers) -> CommandResult<()> {
     const AHEAD: usize = 64;
     for some in members.chunks(AHEAD) {
         set.expect(some.iter().map(|(_, member)| &member[..]));
@@ -102,7 +102,7 @@ pub(super) fn remove_range(
 }
 
 /// Parses a number that is not negative.
-pub(in crate::commands) fn parse_count(text: &[u8]) -> Result<u64, CommandError> {
+pub(crate) fn parse_count(text: &[u8]) -> CommandResult<u64> {
     let count = parse_i64(text).filter(|count| *count >= 0);
     let count = count.ok_or(CommandError::text("ERR value is out of range, must be positive"))?;
     Ok(count.unsigned_abs())
@@ -114,7 +114,7 @@ pub(super) fn pop(
     key: &[u8],
     direction: ScanDirection,
     count: u64,
-) -> Result<Option<ScoredMembers>, CommandError> {
+) -> CommandResult<Option<ScoredMembers>> {
     writer.change_set(key, false, |set| {
         let first = if direction == ScanDirection::Forward { 0 } else { set.len().saturating_sub(1) };
         let members = members_at(set, &(first..first + count.min(set.len())), direction)?;
@@ -124,10 +124,7 @@ pub(super) fn pop(
 }
 
 /// Removes members that the reply returns. Errors if they are too long for a reply.
-pub(in crate::commands) fn remove_popped(
-    set: &mut SetWriter,
-    members: &ScoredMembers,
-) -> Result<(), CommandError> {
+pub(crate) fn remove_popped(set: &mut SetWriter, members: &ScoredMembers) -> CommandResult<()> {
     check_reply_len(members.iter().map(|(_, member)| member.len() + MEMBER_OVERHEAD).sum())?;
     if members.len() as u64 == set.len() {
         set.clear();
@@ -137,7 +134,7 @@ pub(in crate::commands) fn remove_popped(
 }
 
 /// Writes the removed members.
-pub(in crate::commands) fn write_popped(members: &[(f64, Vec<u8>)], shape: MemberFormat, reply: &mut Reply) {
+pub(crate) fn write_popped(members: &[(f64, Vec<u8>)], shape: MemberFormat, reply: &mut Reply) {
     shape.head(members.len(), reply);
     for (score, member) in members {
         shape.member(*score, Member::of(member), reply);
@@ -162,7 +159,7 @@ pub(super) fn pop_one_end(
 }
 
 /// Parses `MIN` or `MAX`.
-pub(super) fn parse_end(word: &[u8]) -> Result<ScanDirection, CommandError> {
+pub(super) fn parse_end(word: &[u8]) -> CommandResult<ScanDirection> {
     if is(word, "MIN") {
         Ok(ScanDirection::Forward)
     } else if is(word, "MAX") {

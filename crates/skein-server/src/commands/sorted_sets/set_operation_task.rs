@@ -20,7 +20,7 @@ use super::MemberFormat;
 use super::algebra::{SetKinds, SetOperation, SetOperationQuery, with_set};
 use super::distinct_sources::{DistinctSource, ScoreWeights};
 use super::remove::ScoredMembers;
-use crate::commands::CommandError;
+use crate::commands::CommandResult;
 use crate::commands::task::{SliceResult, SlicedTask, TaskProgress, TaskSlice};
 use crate::resp::Reply;
 use packed_runs::PackedRuns;
@@ -61,7 +61,7 @@ impl InputSet {
         engine_keys: &mut EngineKeys,
         kinds: SetKinds,
         source: DistinctSource<'_>,
-    ) -> Result<Option<Self>, CommandError> {
+    ) -> CommandResult<Option<Self>> {
         let view = with_set(engine_keys, kinds, source.key, |set| {
             set.filter(|set| !set.is_empty()).and_then(SetReader::view_members)
         })?;
@@ -73,7 +73,7 @@ impl InputSet {
         engine_keys: &mut EngineKeys,
         kinds: SetKinds,
         sources: Vec<DistinctSource<'_>>,
-    ) -> Result<Vec<Self>, CommandError> {
+    ) -> CommandResult<Vec<Self>> {
         let sets = sources.into_iter().map(|source| Self::of(engine_keys, kinds, source).transpose());
         sets.flatten().collect()
     }
@@ -98,7 +98,7 @@ impl MemberSearch {
     }
 
     /// Takes one step and appends to `found`. Returns the work of the step, in lookups.
-    fn advance(&mut self, found: &mut ScoredMembers) -> Result<usize, CommandError> {
+    fn advance(&mut self, found: &mut ScoredMembers) -> CommandResult<usize> {
         match self {
             Self::Union(union) => union.advance(found),
             Self::Reduction(reduction) => reduction.advance(found),
@@ -131,7 +131,7 @@ impl SetOperationTask {
         engine_keys: &mut EngineKeys,
         wanted: &SetOperationQuery<'_>,
         answer: SetOperationReply,
-    ) -> Result<Self, CommandError> {
+    ) -> CommandResult<Self> {
         let search = match wanted.operation {
             SetOperation::Union => MemberSearch::Union(Union::new(engine_keys, wanted)?),
             SetOperation::Intersection | SetOperation::Difference => {

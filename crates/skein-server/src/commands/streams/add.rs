@@ -3,7 +3,7 @@
 use super::ids::{GivenId, parse_given, parse_id};
 use super::replies::write_id;
 use crate::commands::command_error::{NOT_AN_INTEGER, SYNTAX};
-use crate::commands::{CommandError, Replied, RequestRun, is};
+use crate::commands::{CommandError, CommandResult, Replied, RequestRun, is};
 use crate::resp::{Args, Reply};
 use skein_data::{EngineWriter, FieldsBuilder, NewId, StreamId, StreamWriter, TrimRule, Trimming};
 use skein_syntax::number::parse_i64;
@@ -26,7 +26,7 @@ const NOT_GREATER: CommandError =
 
 /// A trimming with `~` removes whole groups of this number of entries, as Redis removes whole nodes
 /// of its default size.
-pub(in crate::commands) const GROUP: u64 = 100;
+pub(crate) const GROUP: u64 = 100;
 /// The most entries that a trimming with `~` removes, unless LIMIT says otherwise.
 const MOST: u64 = 100 * GROUP;
 
@@ -41,7 +41,7 @@ struct TrimQuery {
 impl TrimQuery {
     /// Reads an option at `at`. Returns the position behind it, or `None` if no option of trimming
     /// is there.
-    fn read(&mut self, args: &Args, at: usize) -> Result<Option<usize>, CommandError> {
+    fn read(&mut self, args: &Args, at: usize) -> CommandResult<Option<usize>> {
         let (word, more) = (args.get(at), args.len() - 1 - at);
         let by_length = is(word, "MAXLEN");
         if more > 0 && (by_length || is(word, "MINID")) {
@@ -55,7 +55,7 @@ impl TrimQuery {
         Ok(None)
     }
 
-    fn read_rule(&mut self, args: &Args, mut at: usize, by_length: bool) -> Result<usize, CommandError> {
+    fn read_rule(&mut self, args: &Args, mut at: usize, by_length: bool) -> CommandResult<usize> {
         if self.rule.is_some() {
             return Err(TWO_RULES);
         }
@@ -73,7 +73,7 @@ impl TrimQuery {
         Ok(at + 1)
     }
 
-    fn trimming(&self, must_have_rule: bool) -> Result<Option<Trimming>, CommandError> {
+    fn trimming(&self, must_have_rule: bool) -> CommandResult<Option<Trimming>> {
         match self.rule {
             None if self.limit.is_some_and(|limit| limit > 0) => Err(LIMIT_WITHOUT_RULE),
             None if must_have_rule => Err(NO_RULE),
@@ -98,7 +98,7 @@ struct AddQuery {
 }
 
 impl AddQuery {
-    fn parse(args: &Args) -> Result<Self, CommandError> {
+    fn parse(args: &Args) -> CommandResult<Self> {
         let (mut trim, mut makes, mut id, mut at) = (TrimQuery::default(), true, None, 2);
         while at < args.len() {
             let word = args.get(at);
@@ -135,7 +135,7 @@ impl AddQuery {
         }
     }
 
-    fn add_to(&self, stream: &mut StreamWriter, now: u64) -> Result<StreamId, CommandError> {
+    fn add_to(&self, stream: &mut StreamWriter, now: u64) -> CommandResult<StreamId> {
         if stream.head().last_id == StreamId::MAX {
             return Err(NO_MORE_IDS);
         }
@@ -147,11 +147,7 @@ impl AddQuery {
     }
 }
 
-pub(super) fn xadd(
-    writer: &mut EngineWriter,
-    run: &RequestRun,
-    reply: &mut Reply,
-) -> Result<usize, CommandError> {
+pub(super) fn xadd(writer: &mut EngineWriter, run: &RequestRun, reply: &mut Reply) -> CommandResult<usize> {
     let now = writer.now();
     let mut queries = run.requests.iter().map(AddQuery::parse).collect::<Result<Vec<_>, _>>()?;
     let makes = queries[0].makes;

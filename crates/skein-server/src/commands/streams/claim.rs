@@ -21,7 +21,7 @@ const COUNT_MAX: i64 = i64::MAX / 16;
 const BAD_COUNT: CommandError = CommandError::text("ERR COUNT must be > 0");
 
 /// Parses an option's number; a bad one is an error of this command.
-fn parse_number(text: &[u8], what: &str, command: &str) -> Result<i64, CommandError> {
+fn parse_number(text: &[u8], what: &str, command: &str) -> CommandResult<i64> {
     parse_i64(text).ok_or_else(|| CommandError::owned(format!("ERR Invalid {what} argument for {command}")))
 }
 
@@ -38,7 +38,7 @@ struct ClaimQuery {
 }
 
 impl ClaimQuery {
-    fn parse(args: &Args, now: u64) -> Result<Self, CommandError> {
+    fn parse(args: &Args, now: u64) -> CommandResult<Self> {
         let min_idle = parse_number(args.get(4), "min-idle-time", "XCLAIM")?;
         let ids: Vec<StreamId> = args.from(5).map_while(|text| parse_id(text).ok()).collect();
         let (mut delivered, mut deliveries) = (None, None);
@@ -85,7 +85,7 @@ pub(super) fn run(
     context: &mut CommandContext,
     args: &Args,
     reply: &mut Reply,
-    claim: fn(&mut EngineWriter, &Args, &ReplyLimit, &mut Reply) -> Result<(), CommandError>,
+    claim: fn(&mut EngineWriter, &Args, &ReplyLimit, &mut Reply) -> CommandResult<()>,
 ) -> CommandResult {
     let limit = ReplyLimit::new(context.shared, reply, "claim fewer entries at a time");
     context.write(|writer| claim(writer, args, &limit, reply))?;
@@ -130,7 +130,7 @@ struct AutoClaimQuery {
 }
 
 impl AutoClaimQuery {
-    fn parse(args: &Args) -> Result<Self, CommandError> {
+    fn parse(args: &Args) -> CommandResult<Self> {
         let min_idle = parse_number(args.get(4), "min-idle-time", "XAUTOCLAIM")?;
         let min_idle = u64::try_from(min_idle).unwrap_or(0);
         let mut query = Self { min_idle, first: parse_start(args.get(5))?, most: COUNT, shows_ids: false };

@@ -3,7 +3,7 @@
 use super::ids::{parse_id, parse_ids};
 use super::with_stream;
 use crate::commands::command_error::{NOT_AN_INTEGER, SYNTAX};
-use crate::commands::{CommandError, Replied, is};
+use crate::commands::{CommandError, CommandResult, Replied, is};
 use crate::resp::{Args, Reply};
 use skein_data::{EngineWriter, RowView, ScanDirection, StreamId};
 use skein_syntax::number::parse_i64;
@@ -11,10 +11,7 @@ use skein_syntax::number::parse_i64;
 const NO_SUCH_KEY: CommandError = CommandError::text("ERR no such key");
 
 pub(super) fn xlen(row: Option<RowView>, _: &Args, reply: &mut Reply) {
-    with_stream(row, reply, |stream, reply| {
-        reply.places(stream.map_or(0, |stream| stream.len()));
-        Ok(())
-    });
+    with_stream(row, reply, |stream, reply| reply.places(stream.map_or(0, |stream| stream.len())));
 }
 
 pub(super) fn xdel(writer: &mut EngineWriter, args: &Args, reply: &mut Reply) -> Replied {
@@ -38,7 +35,7 @@ struct SetIdQuery {
 }
 
 impl SetIdQuery {
-    fn parse(args: &Args) -> Result<Self, CommandError> {
+    fn parse(args: &Args) -> CommandResult<Self> {
         let mut query = Self { last_id: parse_id(args.get(2))?, added: None, max_deleted: None };
         let mut rest = args.from(3);
         while let Some(word) = rest.next() {

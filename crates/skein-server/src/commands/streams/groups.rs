@@ -40,7 +40,7 @@ struct StartQuery<'a> {
 }
 
 impl<'a> StartQuery<'a> {
-    fn parse(args: &Args<'a>, is_create: bool) -> Result<Self, CommandError> {
+    fn parse(args: &Args<'a>, is_create: bool) -> CommandResult<Self> {
         let mut query = Self { id: args.get(4), makes: false, entries_read: ENTRIES_READ_UNKNOWN };
         let mut at = 5;
         while at < args.len() {
@@ -64,8 +64,8 @@ impl<'a> StartQuery<'a> {
     fn start(
         &self,
         stream: &StreamWriter,
-        parse: impl FnOnce(&[u8]) -> Result<StreamId, CommandError>,
-    ) -> Result<GroupStart, CommandError> {
+        parse: impl FnOnce(&[u8]) -> CommandResult<StreamId>,
+    ) -> CommandResult<GroupStart> {
         let last_id = if self.id == b"$" { stream.head().last_id } else { parse(self.id)? };
         Ok(GroupStart { last_id, entries_read: self.entries_read })
     }
@@ -130,7 +130,7 @@ fn change_group<R>(
     writer: &mut EngineWriter,
     args: &Args,
     mut change: impl FnMut(&mut StreamWriter, &mut Group) -> Result<R, skein_data::RowError>,
-) -> Result<R, CommandError> {
+) -> CommandResult<R> {
     let changed = writer.change_stream(args.get(2), false, |stream| {
         let mut group = stream.group(args.get(3))?.ok_or_else(|| absent(args))?;
         Ok::<_, CommandError>(change(stream, &mut group)?)

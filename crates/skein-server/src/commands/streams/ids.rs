@@ -1,6 +1,6 @@
 //! Ids in requests.
 
-use crate::commands::CommandError;
+use crate::commands::{CommandError, CommandResult};
 use skein_data::StreamId;
 use skein_syntax::number::parse_i64;
 
@@ -38,7 +38,7 @@ fn parse_unsigned(text: &[u8]) -> Option<u64> {
         .try_fold(0_u64, |number, digit| number.checked_mul(10)?.checked_add(u64::from(digit - b'0')))
 }
 
-fn parse(text: &[u8], missing: u64, may_be_open: bool) -> Result<GivenId, CommandError> {
+fn parse(text: &[u8], missing: u64, may_be_open: bool) -> CommandResult<GivenId> {
     if text.len() > LONGEST {
         return Err(INVALID);
     }
@@ -55,16 +55,16 @@ fn parse(text: &[u8], missing: u64, may_be_open: bool) -> Result<GivenId, Comman
 }
 
 /// Parses an id with a number that may be `*`.
-pub(super) fn parse_given(text: &[u8]) -> Result<GivenId, CommandError> {
+pub(super) fn parse_given(text: &[u8]) -> CommandResult<GivenId> {
     parse(text, 0, true)
 }
 
 /// Parses an id. Without a number it has number 0.
-pub(super) fn parse_id(text: &[u8]) -> Result<StreamId, CommandError> {
+pub(super) fn parse_id(text: &[u8]) -> CommandResult<StreamId> {
     parse_with(text, 0)
 }
 
-fn parse_with(text: &[u8], missing: u64) -> Result<StreamId, CommandError> {
+fn parse_with(text: &[u8], missing: u64) -> CommandResult<StreamId> {
     match parse(text, missing, false)? {
         GivenId::Exact(id) => Ok(id),
         GivenId::Within(_) => Err(INVALID),
@@ -72,11 +72,11 @@ fn parse_with(text: &[u8], missing: u64) -> Result<StreamId, CommandError> {
 }
 
 /// Parses an id, `-` for the least one or `+` for the greatest one.
-pub(super) fn parse_id_or_edge(text: &[u8]) -> Result<StreamId, CommandError> {
+pub(super) fn parse_id_or_edge(text: &[u8]) -> CommandResult<StreamId> {
     parse_edge(text, 0)
 }
 
-fn parse_edge(text: &[u8], missing: u64) -> Result<StreamId, CommandError> {
+fn parse_edge(text: &[u8], missing: u64) -> CommandResult<StreamId> {
     match text {
         b"-" => Ok(StreamId::MIN),
         b"+" => Ok(StreamId::MAX),
@@ -90,7 +90,7 @@ fn exclusive(text: &[u8]) -> Option<&[u8]> {
 }
 
 /// Parses the first id of a range.
-pub(super) fn parse_start(text: &[u8]) -> Result<StreamId, CommandError> {
+pub(super) fn parse_start(text: &[u8]) -> CommandResult<StreamId> {
     match exclusive(text) {
         Some(text) => parse_with(text, 0)?.next().ok_or(INVALID_START),
         None => parse_edge(text, 0),
@@ -98,7 +98,7 @@ pub(super) fn parse_start(text: &[u8]) -> Result<StreamId, CommandError> {
 }
 
 /// Parses the last id of a range. Without a number it has the greatest one.
-pub(super) fn parse_end(text: &[u8]) -> Result<StreamId, CommandError> {
+pub(super) fn parse_end(text: &[u8]) -> CommandResult<StreamId> {
     match exclusive(text) {
         Some(text) => parse_with(text, u64::MAX)?.previous().ok_or(INVALID_END),
         None => parse_edge(text, u64::MAX),
@@ -106,7 +106,7 @@ pub(super) fn parse_end(text: &[u8]) -> Result<StreamId, CommandError> {
 }
 
 /// Parses several ids.
-pub(super) fn parse_ids<'a>(texts: impl Iterator<Item = &'a [u8]>) -> Result<Vec<StreamId>, CommandError> {
+pub(super) fn parse_ids<'a>(texts: impl Iterator<Item = &'a [u8]>) -> CommandResult<Vec<StreamId>> {
     texts.map(parse_id).collect()
 }
 

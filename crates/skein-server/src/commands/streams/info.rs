@@ -95,7 +95,7 @@ fn write_consumers(stream: &mut StreamReader, args: &Args, now: u64, reply: &mut
 }
 
 /// Reads the options of XINFO STREAM: `None`, or the most entries of each list.
-fn parse_full(args: &Args) -> Result<Option<u64>, CommandError> {
+fn parse_full(args: &Args) -> CommandResult<Option<u64>> {
     match args.len() {
         3 => Ok(None),
         4 if is(args.get(3), "FULL") => Ok(Some(COUNT)),

@@ -34,7 +34,7 @@ pub(super) use read::XREAD;
 pub(super) use read_group::XREADGROUP;
 pub(super) use read_query::check_in_script;
 
-use super::{CommandError, reply_or_error};
+use super::{CommandError, CommandResult, reply_or_error};
 use crate::resp::Reply;
 use skein_data::{RowView, StreamReader};
 
@@ -42,8 +42,8 @@ use skein_data::{RowView, StreamReader};
 fn answer_of<R>(
     row: Option<RowView>,
     reply: &mut Reply,
-    answer: impl FnOnce(Option<&mut StreamReader>, &mut Reply) -> Result<R, CommandError>,
-) -> Result<R, CommandError> {
+    answer: impl FnOnce(Option<&mut StreamReader>, &mut Reply) -> CommandResult<R>,
+) -> CommandResult<R> {
     let Some(row) = row else { return answer(None, reply) };
     row.stream(|stream| answer(Some(stream), reply))?.ok_or_else(CommandError::wrong_type)?
 }
@@ -52,9 +52,11 @@ fn answer_of<R>(
 fn with_stream(
     row: Option<RowView>,
     reply: &mut Reply,
-    answer: impl FnOnce(Option<&mut StreamReader>, &mut Reply) -> Result<(), CommandError>,
+    answer: impl FnOnce(Option<&mut StreamReader>, &mut Reply),
 ) {
-    reply_or_error(reply, |reply| answer_of(row, reply, answer));
+    let answered =
+        |stream: Option<&mut StreamReader>, reply: &mut Reply| Ok::<(), CommandError>(answer(stream, reply));
+    reply_or_error(reply, |reply| answer_of(row, reply, answered));
 }
 
 /// Returns the error for a group that does not exist.

@@ -37,7 +37,7 @@ struct PendingQuery<'a> {
 
 impl<'a> PendingQuery<'a> {
     /// Reads a request; `None` if it asks for a summary.
-    fn parse(args: &Args<'a>) -> Result<Option<Self>, CommandError> {
+    fn parse(args: &Args<'a>) -> CommandResult<Option<Self>> {
         if args.len() == 3 {
             return Ok(None);
         }

@@ -8,7 +8,7 @@ use super::ids::{parse_end, parse_start};
 use super::replies::write_entry;
 use crate::commands::command_error::{NOT_AN_INTEGER, SYNTAX};
 use crate::commands::task::{AT_ONCE, LongReply, ReplyEnd, SLICE_KEYS, SlicedView, ViewTask, write_short};
-use crate::commands::{CommandError, Replied, is};
+use crate::commands::{CommandResult, Replied, is};
 use crate::resp::{Args, Reply};
 use skein_data::{EntriesView, RowView, ScanDirection, StreamId, StreamReader};
 use skein_syntax::number::parse_i64;
@@ -26,7 +26,7 @@ struct RangeQuery {
 }
 
 impl RangeQuery {
-    fn parse(args: &Args, direction: ScanDirection) -> Result<Self, CommandError> {
+    fn parse(args: &Args, direction: ScanDirection) -> CommandResult<Self> {
         let (start, end) = match direction {
             ScanDirection::Forward => (args.get(2), args.get(3)),
             ScanDirection::Backward => (args.get(3), args.get(2)),
@@ -42,7 +42,7 @@ impl RangeQuery {
 }
 
 /// Parses a number of entries. A negative one counts as 0.
-pub(super) fn parse_count(text: &[u8]) -> Result<u64, CommandError> {
+pub(super) fn parse_count(text: &[u8]) -> CommandResult<u64> {
     Ok(u64::try_from(parse_i64(text).ok_or(NOT_AN_INTEGER)?).unwrap_or(0))
 }
 
@@ -83,7 +83,7 @@ pub(super) fn write_few(
     direction: ScanDirection,
     most: u64,
     reply: &mut Reply,
-) -> Result<bool, CommandError> {
+) -> CommandResult<bool> {
     let count = stream.count(range, most.min(AT_ONCE as u64 + 1))?;
     let mut read = Ok(());
     let is_written = write_short(count, reply, |mut left, end, reply| {
@@ -122,7 +122,7 @@ pub(super) fn write_entries_of(
 }
 
 /// Writes all entries of a stream that has few.
-pub(in crate::commands) fn write_entries(stream: &mut StreamReader, reply: &mut Reply) -> Replied {
+pub(crate) fn write_entries(stream: &mut StreamReader, reply: &mut Reply) -> Replied {
     write_entries_of(stream, ALL, stream.len(), reply)
 }
 
@@ -133,7 +133,7 @@ pub(crate) struct EntriesReply {
 
 impl EntriesReply {
     /// Returns a task that writes all entries, or `None` if there are few.
-    pub(in crate::commands) fn all(stream: &mut StreamReader) -> Option<ViewTask<Self>> {
+    pub(crate) fn all(stream: &mut StreamReader) -> Option<ViewTask<Self>> {
         if stream.len() <= AT_ONCE as u64 {
             return None;
         }
@@ -154,7 +154,7 @@ impl SlicedView for EntriesReply {
         self.view.left()
     }
 
-    fn some(&mut self, end: ReplyEnd, reply: &mut Reply) -> Result<bool, CommandError> {
+    fn some(&mut self, end: ReplyEnd, reply: &mut Reply) -> CommandResult<bool> {
         Ok(self.view.step(SLICE_KEYS, |id, fields| {
             write_entry(id, fields, reply);
             end.check(reply)

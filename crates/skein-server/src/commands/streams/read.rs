@@ -15,7 +15,7 @@ const ONLY_NEW: CommandError = CommandError::text(
     "ERR The > ID can be specified only when calling XREADGROUP using the GROUP <group> <consumer> option.",
 );
 
-pub(in crate::commands) const XREAD: BlockingCommand = BlockingCommand {
+pub(crate) const XREAD: BlockingCommand = BlockingCommand {
     query: |args| Ok(ReadQuery::parse(args)?.blocking()),
     at_once: read_all,
     request: with_last_ids,
@@ -27,7 +27,7 @@ pub(in crate::commands) const XREAD: BlockingCommand = BlockingCommand {
 };
 
 /// Returns the id behind which a request reads a stream. `None` behind the greatest one.
-fn first_id(text: &[u8], stream: Option<&StreamReader>) -> Result<Option<StreamId>, CommandError> {
+fn first_id(text: &[u8], stream: Option<&StreamReader>) -> CommandResult<Option<StreamId>> {
     let after = match text {
         b"$" => stream.map_or(StreamId::MIN, |stream| stream.head().last_id),
         b">" => return Err(ONLY_NEW),
@@ -43,7 +43,7 @@ fn read_all(
     _: &BlockingQuery,
     args: &Args,
     reply: &mut Reply,
-) -> Result<Option<AfterCommand>, CommandError> {
+) -> CommandResult<Option<AfterCommand>> {
     let query = ReadQuery::parse(args)?;
     let (mut found, most) = (Vec::new(), query.most.unwrap_or(u64::MAX));
     for key in query.keys.clone() {
@@ -104,15 +104,15 @@ fn read_row<R>(
     context: &mut CommandContext,
     key: &[u8],
     reply: &mut Reply,
-    read: impl FnOnce(&mut StreamReader, &mut Reply) -> Result<R, CommandError>,
-) -> Result<Option<R>, CommandError> {
+    read: impl FnOnce(&mut StreamReader, &mut Reply) -> CommandResult<R>,
+) -> CommandResult<Option<R>> {
     context.session.get_with(key, |row| {
         answer_of(row?, reply, |stream, reply| stream.map(|stream| read(stream, reply)).transpose())
     })
 }
 
 /// Returns the request of a client that begins to wait: with the last id of a stream for `$`.
-fn with_last_ids(context: &mut CommandContext, args: &Args) -> Result<ArgList, CommandError> {
+fn with_last_ids(context: &mut CommandContext, args: &Args) -> CommandResult<ArgList> {
     let query = ReadQuery::parse(args)?;
     let mut ids = Vec::new();
     for key in query.keys.clone() {
@@ -145,7 +145,7 @@ fn can_serve(row: Option<RowView>, args: &Args, key: &[u8]) -> bool {
 }
 
 /// Serves a client that has waited for one of its streams.
-fn serve(session: &mut EngineKeys, args: &Args, key: &[u8], reply: &mut Reply) -> Result<bool, CommandError> {
+fn serve(session: &mut EngineKeys, args: &Args, key: &[u8], reply: &mut Reply) -> CommandResult<bool> {
     let Some((id, most)) = waited_id(args, key) else { return Ok(false) };
     session.get_with(key, |row| {
         answer_of(row?, reply, |stream, reply| {

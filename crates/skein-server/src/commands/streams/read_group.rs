@@ -10,7 +10,7 @@ use super::{answer_of, no_group};
 use crate::commands::blocking::{BlockingCommand, BlockingQuery, Served, copy_request, serve};
 use crate::commands::command_error::WRONG_TYPE;
 use crate::commands::reply_limit::{ReplyLimit, check_reply_bytes};
-use crate::commands::{AfterCommand, CommandContext, CommandError};
+use crate::commands::{AfterCommand, CommandContext, CommandError, CommandResult};
 use crate::resp::{Args, Protocol, Reply};
 use skein_data::{
     Delivery, EngineKeys, EngineWriter, EntryFields, RowView, ScanDirection, StreamId, StreamReader,
@@ -26,7 +26,7 @@ const GROUP_IS_GONE: CommandError =
     CommandError::text("NOGROUP the consumer group this client was blocked on no longer exists");
 const KEY_IS_GONE: CommandError = CommandError::text("UNBLOCKED the stream key no longer exists");
 
-pub(in crate::commands) const XREADGROUP: BlockingCommand = BlockingCommand {
+pub(crate) const XREADGROUP: BlockingCommand = BlockingCommand {
     query: |args| Ok(ReadQuery::parse_of_group(args)?.0.blocking()),
     at_once: read_all,
     request: |_, args| copy_request(args.from(0)),
@@ -52,7 +52,7 @@ fn decide(
     key: &[u8],
     id: &[u8],
     read_for: ReadFor<'_>,
-) -> Result<Option<GroupRead>, CommandError> {
+) -> CommandResult<Option<GroupRead>> {
     let absent = || absent(key, read_for.group);
     let stream = stream.ok_or_else(absent)?;
     let group = stream.group(read_for.group)?.ok_or_else(absent)?;
@@ -68,7 +68,7 @@ fn absent(key: &[u8], group: &[u8]) -> CommandError {
 }
 
 impl GroupRead {
-    fn parse(id: &[u8]) -> Result<Self, CommandError> {
+    fn parse(id: &[u8]) -> CommandResult<Self> {
         let id = match id {
             b"$" => return Err(LAST_ID),
             b">" => StreamId::MAX,
@@ -86,7 +86,7 @@ fn read_all(
     _: &BlockingQuery,
     args: &Args,
     reply: &mut Reply,
-) -> Result<Option<AfterCommand>, CommandError> {
+) -> CommandResult<Option<AfterCommand>> {
     let (query, read_for) = ReadQuery::parse_of_group(args)?;
     let (most, limit) = (query.most, context.shared.settings.reply_bytes_max.get());
     if query.keys.len() == 1 {
@@ -143,7 +143,7 @@ fn read_single(
     query: &ReadQuery<'_>,
     read_for: ReadFor<'_>,
     reply: &mut Reply,
-) -> Result<Option<AfterCommand>, CommandError> {
+) -> CommandResult<Option<AfterCommand>> {
     let (key, read) = (args.get(query.keys.start), GroupRead::parse(args.get(query.id_of(query.keys.start))));
     let limit = ReplyLimit::new(context.shared, reply, WAY_OUT);
     let (start, mut is_there) = (reply.position(), true);
@@ -171,7 +171,7 @@ fn reply_bytes(
     query: &ReadQuery<'_>,
     read_for: ReadFor<'_>,
     limit: usize,
-) -> Result<usize, CommandError> {
+) -> CommandResult<usize> {
     let (mut bytes, mut count) = (key.len(), 0);
     let mut entry = Vec::new();
     let mut add = |id, fields: Option<EntryFields<'_>>| {
@@ -211,7 +211,7 @@ fn reply_bytes(
 struct GroupPart<'a> {
     key: &'a [u8],
     /// An error counts only if the stream and the group are there.
-    read: &'a Result<GroupRead, CommandError>,
+    read: &'a CommandResult<GroupRead>,
     read_for: ReadFor<'a>,
     /// The most entries; `None` for all.
     most: Option<u64>,
@@ -230,7 +230,7 @@ fn read_one(
     writer: &mut EngineWriter,
     part: &GroupPart<'_>,
     reply: &mut Reply,
-) -> Result<Option<bool>, CommandError> {
+) -> CommandResult<Option<bool>> {
     let &GroupPart { key, read, read_for, most, limit } = part;
     let ReadFor { group, consumer, is_acknowledged } = read_for;
     let asked = Delivery { group, consumer, most: most_of(most), now: writer.now() };

@@ -7,7 +7,7 @@ use super::ranges::parse_count;
 use crate::command_table::Flag;
 use crate::commands::blocking::BlockingQuery;
 use crate::commands::command_error::SYNTAX;
-use crate::commands::{Command, CommandError, QUOTED_BYTES_MAX, is, quoted};
+use crate::commands::{Command, CommandError, CommandResult, QUOTED_BYTES_MAX, is, quoted};
 use crate::resp::Args;
 use skein_syntax::number::parse_i64;
 
@@ -46,18 +46,18 @@ pub(super) struct ReadQuery<'a> {
 
 impl<'a> ReadQuery<'a> {
     /// Reads a request of XREAD.
-    pub(super) fn parse(args: &Args<'a>) -> Result<Self, CommandError> {
+    pub(super) fn parse(args: &Args<'a>) -> CommandResult<Self> {
         Self::parse_either(args, false)
     }
 
     /// Reads a request of XREADGROUP. Also returns the group and the consumer that read.
-    pub(super) fn parse_of_group(args: &Args<'a>) -> Result<(Self, ReadFor<'a>), CommandError> {
+    pub(super) fn parse_of_group(args: &Args<'a>) -> CommandResult<(Self, ReadFor<'a>)> {
         let query = Self::parse_either(args, true)?;
         let read_for = query.read_for.ok_or(NO_GROUP_OPTION)?;
         Ok((query, read_for))
     }
 
-    fn parse_either(args: &Args<'a>, of_group: bool) -> Result<Self, CommandError> {
+    fn parse_either(args: &Args<'a>, of_group: bool) -> CommandResult<Self> {
         let mut query = Self { keys: 0..0, most: None, waits: false, timeout: None, read_for: None };
         let (mut at, mut is_acknowledged) = (1, false);
         while at < args.len() {
@@ -116,7 +116,7 @@ impl<'a> ReadQuery<'a> {
 }
 
 /// Refuses a request of a script that asks to wait.
-pub(in crate::commands) fn check_in_script(command: &Command, args: &Args) -> Result<(), CommandError> {
+pub(crate) fn check_in_script(command: &Command, args: &Args) -> CommandResult<()> {
     match command.plan.blocking() {
         Some(blocking) if command.has(Flag::WaitsIfAsked) && (blocking.query)(args)?.waits => {}
         _ => return Ok(()),
@@ -133,7 +133,7 @@ fn only_for_groups(option: &str) -> CommandError {
 }
 
 /// Parses a timeout in milliseconds; 0 waits for ever.
-fn parse_milliseconds(text: &[u8]) -> Result<Option<Duration>, CommandError> {
+fn parse_milliseconds(text: &[u8]) -> CommandResult<Option<Duration>> {
     let timeout = parse_i64(text).ok_or(BAD_TIMEOUT)?;
     let timeout = Duration::from_millis(u64::try_from(timeout).map_err(|_| NEGATIVE_TIMEOUT)?);
     Ok((!timeout.is_zero()).then_some(timeout))

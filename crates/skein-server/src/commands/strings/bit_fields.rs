@@ -14,7 +14,7 @@ use skein_syntax::number::parse_i64;
 use super::bits::parse_bit;
 use super::{TOO_LONG, changed, value_of};
 use crate::commands::command_error::{NOT_AN_INTEGER, SYNTAX};
-use crate::commands::{CommandError, Replied, is};
+use crate::commands::{CommandError, CommandResult, Replied, is};
 use crate::resp::{Args, Reply};
 use skein_data::{EngineWriter, RowChange, RowView, RowWriter as _, VALUE_BYTES_MAX};
 
@@ -130,7 +130,7 @@ enum OverflowRule {
 }
 
 impl OverflowRule {
-    fn parse(text: &[u8]) -> Result<Self, CommandError> {
+    fn parse(text: &[u8]) -> CommandResult<Self> {
         let known = [("WRAP", Self::Wrap), ("SAT", Self::Saturate), ("FAIL", Self::Fail)];
         let found = known.into_iter().find(|(word, _)| is(text, word));
         found.map(|(_, rule)| rule).ok_or(CommandError::text("ERR Invalid OVERFLOW type specified"))
@@ -190,7 +190,7 @@ struct FieldOperations {
 }
 
 impl FieldOperations {
-    fn parse(args: &Args) -> Result<Self, CommandError> {
+    fn parse(args: &Args) -> CommandResult<Self> {
         let mut parsed = Self { operations: Vec::new(), written: 0 };
         let mut rule = OverflowRule::Wrap;
         let mut rest = args.from(2);
@@ -236,10 +236,9 @@ impl FieldOperations {
 
     /// Replies with the values that the operations read. REQUIRES: no operation writes.
     fn read(&self, bytes: &[u8], reply: &mut Reply) {
-        reply.array(self.operations.len());
-        for operation in &self.operations {
+        reply.array_of(&self.operations, |reply, operation| {
             reply.int(operation.field.read(bytes, operation.offset));
-        }
+        });
     }
 }
 

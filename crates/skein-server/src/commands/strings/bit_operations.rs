@@ -56,7 +56,7 @@ fn combined(
     context: &mut CommandContext,
     operation: BitOperation,
     sources: impl Iterator<Item = impl AsRef<[u8]>>,
-) -> Result<Vec<u8>, CommandError> {
+) -> CommandResult<Vec<u8>> {
     let mut result: Option<Vec<u8>> = None;
     for key in sources {
         context.look_up(key.as_ref(), |row| {

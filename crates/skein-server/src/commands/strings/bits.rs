@@ -7,7 +7,7 @@ use super::ranges::{clamp, is_crossed, parse_pair};
 use super::{changed, value_of};
 use crate::commands::command_error::{NOT_AN_INTEGER, SYNTAX};
 use crate::commands::task::LongReply;
-use crate::commands::{CommandError, Replied, is, reply_or_error};
+use crate::commands::{CommandError, CommandResult, Replied, is, reply_or_error};
 use crate::resp::{Args, Reply};
 use skein_data::{EngineWriter, RowChange, RowView, RowWriter as _};
 
@@ -17,20 +17,20 @@ const BYTES_MAX: usize = 512 << 20;
 const BAD_OFFSET: CommandError = CommandError::text("ERR bit offset is not an integer or out of range");
 
 /// Checks the offset of a bit.
-fn check_bit(offset: Option<i64>) -> Result<usize, CommandError> {
+fn check_bit(offset: Option<i64>) -> CommandResult<usize> {
     let offset = offset.and_then(|offset| usize::try_from(offset).ok());
     offset.filter(|offset| offset / 8 < BYTES_MAX).ok_or(BAD_OFFSET)
 }
 
 /// Parses the offset of a bit. Returns its byte and its mask in that byte.
-fn parse_offset(text: &[u8]) -> Result<(usize, u8), CommandError> {
+fn parse_offset(text: &[u8]) -> CommandResult<(usize, u8)> {
     let offset = check_bit(parse_i64(text))?;
     Ok((offset / 8, 0x80 >> (offset % 8)))
 }
 
 /// Parses the offset of an integer of this width: in bits, or after a `#` in integers. As in Redis,
 /// a product that is too large wraps.
-pub(super) fn parse_bit(text: &[u8], width: i64) -> Result<usize, CommandError> {
+pub(super) fn parse_bit(text: &[u8], width: i64) -> CommandResult<usize> {
     match text.strip_prefix(b"#") {
         Some(index) => check_bit(parse_i64(index).map(|index| index.wrapping_mul(width))),
         None => check_bit(parse_i64(text)),
@@ -70,7 +70,7 @@ pub(super) fn set_bit(writer: &mut EngineWriter, args: &Args, reply: &mut Reply)
 }
 
 /// Parses the unit of a range. Returns whether it is bits.
-fn parse_unit(text: &[u8]) -> Result<bool, CommandError> {
+fn parse_unit(text: &[u8]) -> CommandResult<bool> {
     if is(text, "BIT") {
         Ok(true)
     } else if is(text, "BYTE") {
@@ -148,7 +148,7 @@ pub(super) fn answer_unless_long(
     args: &Args,
     reply: &mut Reply,
     long: &mut LongReply,
-    read: fn(Option<RowView>, &Args) -> Result<i64, CommandError>,
+    read: fn(Option<RowView>, &Args) -> CommandResult<i64>,
 ) -> Replied {
     let is_long = row.and_then(|row| row.value()).is_some_and(|value| value.len() > IN_BATCH_MAX);
     if is_long && matches!(long, LongReply::PutOff) {
@@ -160,7 +160,7 @@ pub(super) fn answer_unless_long(
 }
 
 /// Returns the reply to BITCOUNT. As in Redis, the arguments are checked only if the key exists.
-pub(super) fn count(row: Option<RowView>, args: &Args) -> Result<i64, CommandError> {
+pub(super) fn count(row: Option<RowView>, args: &Args) -> CommandResult<i64> {
     let Some(value) = value_of(row.map(RowView::row))? else { return Ok(0) };
     let (start, end) = match args.len() {
         2 => (0, -1),
@@ -175,7 +175,7 @@ pub(super) fn count(row: Option<RowView>, args: &Args) -> Result<i64, CommandErr
 }
 
 /// Returns the reply to BITPOS.
-pub(super) fn position(row: Option<RowView>, args: &Args) -> Result<i64, CommandError> {
+pub(super) fn position(row: Option<RowView>, args: &Args) -> CommandResult<i64> {
     let bit = match parse_i64(args.get(2)).ok_or(NOT_AN_INTEGER)? {
         bit @ (0 | 1) => bit == 1,
         _ => return Err(CommandError::text("ERR The bit argument must be 1 or 0.")),

@@ -33,7 +33,7 @@ struct LcsOptions {
 }
 
 impl LcsOptions {
-    fn parse(args: &Args) -> Result<Self, CommandError> {
+    fn parse(args: &Args) -> CommandResult<Self> {
         let mut options = Self::default();
         let mut rest = args.from(3);
         while let Some(word) = rest.next() {
@@ -58,7 +58,7 @@ impl LcsOptions {
     }
 }
 
-pub(in crate::commands) fn lcs(context: &mut CommandContext, args: &Args, _: &mut Reply) -> CommandResult {
+pub(crate) fn lcs(context: &mut CommandContext, args: &Args, _: &mut Reply) -> CommandResult {
     let limit = context.shared.settings.reply_bytes_max.get();
     let (mut values, mut strings) = ([Vec::new(), Vec::new()], true);
     let lookups = &mut context.client.lookups;

@@ -4,12 +4,12 @@ use skein_syntax::number::parse_i64;
 
 use super::{TOO_LONG, changed, value_of};
 use crate::commands::command_error::NOT_AN_INTEGER;
-use crate::commands::{CommandError, Replied};
+use crate::commands::{CommandError, CommandResult, Replied};
 use crate::resp::{Args, Reply};
 use skein_data::{EngineWriter, RowChange, RowView, RowWriter as _, VALUE_BYTES_MAX};
 
 /// Parses two consecutive integers.
-pub(super) fn parse_pair(args: &Args, first: usize) -> Result<(i64, i64), CommandError> {
+pub(super) fn parse_pair(args: &Args, first: usize) -> CommandResult<(i64, i64)> {
     let parse = |at| parse_i64(args.get(at)).ok_or(NOT_AN_INTEGER);
     Ok((parse(first)?, parse(first + 1)?))
 }

@@ -7,7 +7,7 @@
 //! ```
 
 use super::SlicedTask;
-use crate::commands::{AfterCommand, CommandContext, CommandError, CommandResult, reply_or_error};
+use crate::commands::{AfterCommand, CommandContext, CommandResult, reply_or_error};
 use crate::resp::{Args, Reply};
 use skein_data::RowView;
 
@@ -21,7 +21,7 @@ pub(crate) enum LongReply {
 
 impl LongReply {
     /// Begins a long reply. `task` takes a view of the key; `None` if nothing is left to write.
-    pub(in crate::commands) fn begin<T: Into<Box<dyn SlicedTask>>>(
+    pub(crate) fn begin<T: Into<Box<dyn SlicedTask>>>(
         &mut self,
         reply: &mut Reply,
         task: impl FnOnce() -> Option<T>,
@@ -44,11 +44,11 @@ macro_rules! read_or_slices {
         )
     };
 }
-pub(in crate::commands) use read_or_slices;
+pub(crate) use read_or_slices;
 
 /// Replies to a read in a batch, or puts the reply off.
-pub(in crate::commands) fn read_in_batch(
-    answer: impl FnOnce(Option<RowView>, &Args, &mut Reply, &mut LongReply) -> Result<(), CommandError>,
+pub(crate) fn read_in_batch(
+    answer: impl FnOnce(Option<RowView>, &Args, &mut Reply, &mut LongReply) -> CommandResult<()>,
     row: Option<RowView>,
     args: &Args,
     reply: &mut Reply,
@@ -57,8 +57,8 @@ pub(in crate::commands) fn read_in_batch(
 }
 
 /// Replies with contents of any length, as of one moment.
-pub(in crate::commands) fn read_in_slices(
-    answer: impl FnOnce(Option<RowView>, &Args, &mut Reply, &mut LongReply) -> Result<(), CommandError>,
+pub(crate) fn read_in_slices(
+    answer: impl FnOnce(Option<RowView>, &Args, &mut Reply, &mut LongReply) -> CommandResult<()>,
     context: &mut CommandContext,
     args: &Args,
     reply: &mut Reply,

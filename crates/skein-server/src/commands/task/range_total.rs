@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::ops::{Bound, ControlFlow};
 
 use super::{SLICE_KEYS, SliceResult, SlicedTask, TaskProgress, TaskSlice};
-use crate::commands::CommandError;
+use crate::commands::{CommandError, CommandResult};
 use crate::resp::Reply;
 use skein_data::{RangeRemovalStep, ScanDirection, StoredKeyspace};
 use skein_syntax::KeyRange;
@@ -67,7 +67,7 @@ impl RemoveRangeTask {
     }
 
     /// Removes the first keys and notes each of them.
-    fn remove_observed(&self, slice: &mut TaskSlice<'_, '_>) -> Result<RangeRemovalStep, CommandError> {
+    fn remove_observed(&self, slice: &mut TaskSlice<'_, '_>) -> CommandResult<RangeRemovalStep> {
         let (lower, upper) = self.range.bounds();
         let mut keys: Vec<Vec<u8>> = Vec::new();
         slice.session.scan(self.keyspace, (lower, upper), ScanDirection::Forward, SLICE_KEYS, |key, _| {

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use super::{AT_ONCE, AT_ONCE_BYTES, SLICE_BYTES, SliceResult, SlicedTask, TaskProgress, TaskSlice};
-use crate::commands::CommandError;
+use crate::commands::CommandResult;
 use crate::resp::Reply;
 
 /// A view that is written in slices: for HGETALL, ZRANGE and their relatives.
@@ -20,7 +20,7 @@ pub(crate) trait SlicedView: Send {
     }
 
     /// Writes the entries of a slice, up to `end`. Returns whether there are more.
-    fn some(&mut self, end: ReplyEnd, reply: &mut Reply) -> Result<bool, CommandError>;
+    fn some(&mut self, end: ReplyEnd, reply: &mut Reply) -> CommandResult<bool>;
 }
 
 /// Writes a view in slices.
@@ -31,12 +31,12 @@ pub(crate) struct ViewTask<V> {
 }
 
 impl<V: SlicedView> ViewTask<V> {
-    pub(in crate::commands) fn new(viewed: V) -> Self {
+    pub(crate) fn new(viewed: V) -> Self {
         Self { viewed, new: true }
     }
 
     /// Returns the number of entries still to be written.
-    pub(in crate::commands) fn left(&self) -> u64 {
+    pub(crate) fn left(&self) -> u64 {
         self.viewed.left()
     }
 }
@@ -55,24 +55,24 @@ impl<V: SlicedView> SlicedTask for ViewTask<V> {
 
 /// The position of a reply behind which a part of it is long enough.
 #[derive(Clone, Copy)]
-pub(in crate::commands) struct ReplyEnd(usize);
+pub(crate) struct ReplyEnd(usize);
 
 impl ReplyEnd {
     /// Returns the end of a slice that begins here.
-    pub(in crate::commands) fn of_slice(reply: &Reply) -> Self {
+    pub(crate) fn of_slice(reply: &Reply) -> Self {
         Self(reply.position() + SLICE_BYTES)
     }
 
     /// Says whether the part may continue.
     #[inline]
-    pub(in crate::commands) fn check(self, reply: &Reply) -> ControlFlow<()> {
+    pub(crate) fn check(self, reply: &Reply) -> ControlFlow<()> {
         if reply.position() > self.0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 }
 
 /// Writes `count` entries with `write` if they are short. Otherwise writes nothing and returns false.
 #[inline]
-pub(in crate::commands) fn write_short(
+pub(crate) fn write_short(
     count: u64,
     reply: &mut Reply,
     write: impl FnOnce(usize, ReplyEnd, &mut Reply),

@@ -40,10 +40,7 @@ impl InvalidatedKeys {
         match self {
             Self::All => reply.null(),
             Self::Some(keys) => {
-                reply.array(keys.len());
-                for key in keys.iter() {
-                    reply.bulk(key);
-                }
+                reply.bulks(&**keys);
             }
         }
         bytes

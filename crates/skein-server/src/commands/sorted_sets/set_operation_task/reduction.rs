@@ -4,7 +4,7 @@
 use std::ops::ControlFlow;
 
 use super::{InputSet, ScoredMembers, taken_together};
-use crate::commands::CommandError;
+use crate::commands::CommandResult;
 use crate::commands::sorted_sets::aggregate::Aggregate;
 use crate::commands::sorted_sets::algebra::{SetOperation, SetOperationQuery};
 use crate::commands::sorted_sets::distinct_sources::{each_once, walked_and_looked_up};
@@ -27,10 +27,7 @@ pub(super) struct Reduction {
 }
 
 impl Reduction {
-    pub(super) fn new(
-        engine_keys: &mut EngineKeys,
-        wanted: &SetOperationQuery<'_>,
-    ) -> Result<Self, CommandError> {
+    pub(super) fn new(engine_keys: &mut EngineKeys, wanted: &SetOperationQuery<'_>) -> CommandResult<Self> {
         let (mut first, mut others) = (None, Vec::new());
         if let Some((walked, looked_up)) = walked_and_looked_up(wanted.operation, &wanted.inputs, each_once) {
             first = InputSet::of(engine_keys, wanted.kinds, walked)?;
@@ -58,7 +55,7 @@ impl Reduction {
 
     /// Reads some members, or looks the candidates up in one more set, or appends the remaining
     /// candidates to `found`. Returns the work, in lookups.
-    pub(super) fn advance(&mut self, found: &mut ScoredMembers) -> Result<usize, CommandError> {
+    pub(super) fn advance(&mut self, found: &mut ScoredMembers) -> CommandResult<usize> {
         let count = self.taken.len();
         if count == 0 {
             return self.take();
@@ -84,7 +81,7 @@ impl Reduction {
     /// Reads the next members of the first set. Returns the work, in lookups. The members are
     /// looked up in other sets only after this one is released: no thread waits for a set while it
     /// holds another one.
-    fn take(&mut self) -> Result<usize, CommandError> {
+    fn take(&mut self) -> CommandResult<usize> {
         let Self { first, taken, together, aggregate, .. } = self;
         self.next = 0;
         let Some(set) = first else { return Ok(0) };

@@ -9,14 +9,14 @@
 //! When the read-ahead members of a set are used up, the set must be read again. Until all such
 //! sets have a head, the least member is unknown.
 
-use std::cmp::{Ordering, Reverse};
+use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 use std::ops::ControlFlow;
 use std::vec;
 
 use super::{InputSet, ScoredMembers, taken_together};
-use crate::commands::CommandError;
+use crate::commands::CommandResult;
 use crate::commands::sorted_sets::aggregate::Aggregate;
 use crate::commands::sorted_sets::algebra::SetOperationQuery;
 use crate::commands::sorted_sets::distinct_sources::{ScoreWeights, each_once};
@@ -56,10 +56,12 @@ impl UnionSource {
 }
 
 /// The next member of a set. Ordered by member, then by set.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct UnionHead {
     member: Vec<u8>,
     set: usize,
-    score: f64,
+    /// The bits of its score. No two heads are of one set, so they never decide.
+    score: u64,
 }
 
 /// Returns the bytes of a member that was read.
@@ -68,10 +70,7 @@ fn weight(member: &[u8]) -> usize {
 }
 
 impl Union {
-    pub(super) fn new(
-        engine_keys: &mut EngineKeys,
-        wanted: &SetOperationQuery<'_>,
-    ) -> Result<Self, CommandError> {
+    pub(super) fn new(engine_keys: &mut EngineKeys, wanted: &SetOperationQuery<'_>) -> CommandResult<Self> {
         let sets = InputSet::all(engine_keys, wanted.kinds, each_once(&wanted.inputs))?;
         Ok(Self {
             aggregate: wanted.aggregate,
@@ -94,7 +93,7 @@ impl Union {
 
     /// Reads some members of a set without a head, or appends the least member of all to `found`.
     /// Returns the work, in lookups.
-    pub(super) fn advance(&mut self, found: &mut ScoredMembers) -> Result<usize, CommandError> {
+    pub(super) fn advance(&mut self, found: &mut ScoredMembers) -> CommandResult<usize> {
         if let Some(set) = self.owing.pop() {
             return self.take(set);
         }
@@ -102,20 +101,21 @@ impl Union {
             found.extend(self.last.take());
             return Ok(1);
         };
-        let Reverse(UnionHead { member, set, score }) = &mut *head;
+        let Reverse(UnionHead { member, set, score: bits }) = &mut *head;
+        let score = f64::from_bits(*bits);
         self.bytes = self.bytes.saturating_sub(weight(member));
         let source = &mut self.sets[*set];
         match &mut self.last {
             Some((sum, last)) if last == member => {
-                *sum = source.weights.add_to(Some(*sum), *score, self.aggregate);
+                *sum = source.weights.add_to(Some(*sum), score, self.aggregate);
             }
             last => {
-                let sum = source.weights.add_to(None, *score, self.aggregate);
+                let sum = source.weights.add_to(None, score, self.aggregate);
                 found.extend(last.replace((sum, std::mem::take(member))));
             }
         }
         if let Some((next, name)) = source.taken.next() {
-            (*score, *member) = (next, name);
+            (*bits, *member) = (next.to_bits(), name);
         } else {
             if source.view.is_some() {
                 self.owing.push(*set);
@@ -126,7 +126,7 @@ impl Union {
     }
 
     /// Reads the next members of a set. Returns the work, in lookups.
-    fn take(&mut self, at: usize) -> Result<usize, CommandError> {
+    fn take(&mut self, at: usize) -> CommandResult<usize> {
         let Self { sets, together, owing, heads, bytes, .. } = self;
         let UnionSource { view: owner, weights, taken } = &mut sets[at];
         let Some(view) = owner else { return Ok(0) };
@@ -142,7 +142,9 @@ impl Union {
         }
         *taken = next.into_iter();
         match taken.next() {
-            Some((score, member)) => heads.push(Reverse(UnionHead { member, set: at, score })),
+            Some((score, member)) => {
+                heads.push(Reverse(UnionHead { member, set: at, score: score.to_bits() }));
+            }
             // All members of this step were added after the command began.
             None if more => owing.push(at),
             None => {}
@@ -150,23 +152,3 @@ impl Union {
         Ok(work)
     }
 }
-
-impl Ord for UnionHead {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.member.cmp(&other.member).then(self.set.cmp(&other.set))
-    }
-}
-
-impl PartialOrd for UnionHead {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for UnionHead {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-
-impl Eq for UnionHead {}
