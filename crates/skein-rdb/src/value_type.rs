@@ -6,11 +6,21 @@
 
 use crate::{RdbError, Result};
 
-/// The type of a value, with the encoding.
-#[expect(missing_docs, reason = "the names are those of Redis")]
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
-pub enum ValueType {
+macro_rules! value_types {
+    ($($(#[$doc:meta])* $kind:ident = $byte:literal,)*) => {
+        /// The type of a value, with the encoding.
+        #[expect(missing_docs, reason = "the names are those of Redis")]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        #[repr(u8)]
+        pub enum ValueType {
+            $($(#[$doc])* $kind = $byte,)*
+        }
+
+        const TYPES: &[ValueType] = &[$(ValueType::$kind),*];
+    };
+}
+
+value_types! {
     String = 0,
     List = 1,
     Set = 2,
@@ -34,36 +44,14 @@ pub enum ValueType {
     Stream3 = 21,
 }
 
-const TYPES: [ValueType; 19] = [
-    ValueType::String,
-    ValueType::List,
-    ValueType::Set,
-    ValueType::SortedSet,
-    ValueType::Hash,
-    ValueType::SortedSet2,
-    ValueType::HashZipmap,
-    ValueType::ListZiplist,
-    ValueType::SetIntset,
-    ValueType::SortedSetZiplist,
-    ValueType::HashZiplist,
-    ValueType::ListQuicklist,
-    ValueType::Stream,
-    ValueType::HashListpack,
-    ValueType::SortedSetListpack,
-    ValueType::ListQuicklist2,
-    ValueType::Stream2,
-    ValueType::SetListpack,
-    ValueType::Stream3,
-];
-
 impl ValueType {
     /// Returns the type that this byte, at this offset, names.
     ///
     /// # Errors
     /// There is no such type, or this crate does not read it.
     pub fn of(byte: u8, offset: u64) -> Result<Self> {
-        if let Some(kind) = TYPES.into_iter().find(|kind| *kind as u8 == byte) {
-            return Ok(kind);
+        if let Some(kind) = TYPES.iter().find(|kind| **kind as u8 == byte) {
+            return Ok(*kind);
         }
         Err(match byte {
             6 | 7 => RdbError::unsupported(

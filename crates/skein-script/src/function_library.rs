@@ -37,16 +37,6 @@ impl FunctionFlags {
         self.0 >> at & 1 == 1
     }
 
-    /// Returns whether a write of the function is an error.
-    fn no_writes(self) -> bool {
-        self.has(0)
-    }
-
-    /// Returns whether the function may begin, and write, even if memory is full.
-    fn allow_oom(self) -> bool {
-        self.has(1)
-    }
-
     /// Adds the flag of this name, in any case. Returns `false` if there is no such flag.
     fn add(&mut self, name: &[u8]) -> bool {
         let at = FLAGS.iter().position(|flag| name.eq_ignore_ascii_case(flag.as_bytes()));
@@ -57,7 +47,9 @@ impl FunctionFlags {
 
 impl From<FunctionFlags> for ScriptFlags {
     fn from(flags: FunctionFlags) -> Self {
-        Self { declared: true, no_writes: flags.no_writes(), allow_oom: flags.allow_oom() }
+        // The first two of `FLAGS`.
+        let (no_writes, allow_oom) = (flags.has(0), flags.has(1));
+        Self { declared: true, no_writes, allow_oom }
     }
 }
 

@@ -95,6 +95,7 @@ use transactions::refused;
 
 /// The result of a part of a command; of a general handler, unless it says otherwise.
 pub(crate) type CommandResult<T = AfterCommand> = Result<T, CommandError>;
+
 /// The session, the client and the server, as a general command sees them.
 pub(crate) struct CommandContext<'c> {
     pub session: EngineKeys<'c>,

@@ -164,17 +164,14 @@ fn write_library(library: &FunctionLibrary, with_code: bool, reply: &mut Reply) 
     reply.named("library_name").bulk(library.name.as_bytes());
     reply.named("engine").bulk(b"LUA");
     reply.bulk(b"functions");
-    reply.array(library.functions.len());
-    for function in &library.functions {
+    reply.array_of(&library.functions, |reply, function| {
         reply.map(3);
         reply.named("name").bulk(function.name.as_bytes());
         reply.bulk(b"description");
         reply.bulk_or_null(function.description.as_deref());
         reply.bulk(b"flags");
-        let flags = function.flags.names();
-        reply.set(flags.len());
-        flags.for_each(|flag| reply.simple(flag));
-    }
+        reply.words(function.flags.names());
+    });
     if with_code {
         reply.named("library_code").bulk(&library.source);
     }
@@ -197,8 +194,7 @@ pub(super) fn function_stats(shared: &ServerShared, reply: &mut Reply) -> Comman
             reply.map(3);
             reply.named("name").bulk(&script.name);
             reply.bulk(b"command");
-            reply.array(script.request.0.len());
-            script.request.0.iter().for_each(|arg| reply.bulk(arg));
+            reply.bulks(&script.request.0);
             reply
                 .named("duration_ms")
                 .count(usize::try_from(script.duration().as_millis()).unwrap_or(usize::MAX));

@@ -32,6 +32,15 @@ impl<'r, 'w> ScriptReply<'r, 'w> {
     }
 }
 
+/// Defines methods of the trait by those of [`Reply`].
+macro_rules! as_in_reply {
+    ($($name:ident: $of_reply:ident($($value:ident: $kind:ty),*);)+) => { $(
+        fn $name(&mut self, $($value: $kind),*) {
+            self.writer.$of_reply($($value),*);
+        }
+    )+ };
+}
+
 impl ReplySink for ScriptReply<'_, '_> {
     fn admits(&self, bytes: usize) -> bool {
         self.check(bytes).is_ok()
@@ -47,51 +56,18 @@ impl ReplySink for ScriptReply<'_, '_> {
         }
     }
 
-    fn null(&mut self) {
-        self.writer.null();
-    }
-
-    fn boolean(&mut self, value: bool) {
-        self.writer.boolean(value);
-    }
-
-    fn integer(&mut self, value: i64) {
-        self.writer.int(value);
-    }
-
-    fn double(&mut self, value: f64) {
-        self.writer.double(value);
-    }
-
-    fn bulk(&mut self, bytes: &[u8]) {
-        self.writer.bulk(bytes);
-    }
-
-    fn status(&mut self, text: &[u8]) {
-        self.writer.simple_bytes(text);
-    }
-
-    fn error(&mut self, text: &[u8]) {
-        self.writer.error_bytes(text);
-    }
-
-    fn array(&mut self, len: usize) {
-        self.writer.array(len);
-    }
-
-    fn map(&mut self, pairs: usize) {
-        self.writer.map(pairs);
-    }
-
-    fn set(&mut self, len: usize) {
-        self.writer.set(len);
-    }
-
-    fn big_number(&mut self, digits: &[u8]) {
-        self.writer.big_number(digits);
-    }
-
-    fn verbatim(&mut self, format: &[u8], text: &[u8]) {
-        self.writer.verbatim(format, text);
+    as_in_reply! {
+        null: null();
+        boolean: boolean(value: bool);
+        integer: int(value: i64);
+        double: double(value: f64);
+        bulk: bulk(bytes: &[u8]);
+        status: simple_bytes(text: &[u8]);
+        error: error_bytes(text: &[u8]);
+        array: array(len: usize);
+        map: map(pairs: usize);
+        set: set(len: usize);
+        big_number: big_number(digits: &[u8]);
+        verbatim: verbatim(format: &[u8], text: &[u8]);
     }
 }

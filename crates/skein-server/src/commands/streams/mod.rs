@@ -54,8 +54,10 @@ fn with_stream(
     reply: &mut Reply,
     answer: impl FnOnce(Option<&mut StreamReader>, &mut Reply),
 ) {
-    let answered =
-        |stream: Option<&mut StreamReader>, reply: &mut Reply| Ok::<(), CommandError>(answer(stream, reply));
+    let answered = |stream: Option<&mut StreamReader>, reply: &mut Reply| {
+        answer(stream, reply);
+        Ok(())
+    };
     reply_or_error(reply, |reply| answer_of(row, reply, answered));
 }
 
