@@ -18,7 +18,7 @@ use crate::{DiskError, Result};
 pub enum TrieShape {
     /// Each node with children has an array of `n` pointers (section 3.1).
     Classical {
-        /// Pointers of a node: 4, 8, 16, 32, 64, 128 or 256.
+        /// Pointers of a node: one of [`SIZES`](TrieShape::SIZES).
         n: u16,
     },
     /// Each node has a list of its children by characters (section 3.2).
@@ -74,6 +74,13 @@ impl fmt::Display for TrieShape {
 }
 
 impl TrieShape {
+    /// The numbers of pointers that a node of a classical or a hash trie can have: symbols have a
+    /// whole number of bits, and a node must fit a page.
+    pub const SIZES: [u16; 7] = [4, 8, 16, 32, 64, 128, 256];
+
+    /// The number of pointers with which most figures of the paper were measured.
+    pub const USUAL_SIZE: u16 = 16;
+
     /// Returns whether the trie keeps keys in order, so that it supports scans.
     pub fn is_ordered(self) -> bool {
         match self {
@@ -96,8 +103,7 @@ impl TrieShape {
     /// Returns how keys are cut into symbols, and the layout of children.
     ///
     /// # Errors
-    /// `n` is not a power of two from 4 to 256, or `k` is not from 1 to 256. Symbols have a whole
-    /// number of bits, and a node must fit a page.
+    /// `n` is none of [`SIZES`](Self::SIZES), or `k` is not from 1 to 256.
     pub(super) fn parts(self) -> Result<(TrieSymbols, ShapeLayout)> {
         let characters = TrieSymbols::of_bits(8);
         match self {
@@ -158,14 +164,18 @@ impl TrieShape {
 
 /// Returns the symbols for nodes with `n` pointers.
 fn symbols(n: u16) -> Result<TrieSymbols> {
-    if n.is_power_of_two() && (4..=256).contains(&n) {
+    if TrieShape::SIZES.contains(&n) {
         return Ok(TrieSymbols::of_bits(n.ilog2() as u8));
     }
+    let [rest @ .., last] = TrieShape::SIZES;
     Err(DiskError::BadOption {
         name: "n",
         value: n.to_string(),
-        why: "a node has 4, 8, 16, 32, 64, 128 or 256 children, so that symbols are whole bits and the node fits a page"
-            .to_owned(),
+        why: format!(
+            "a node has {} or {} children, so that symbols are whole bits and the node fits a page",
+            rest.map(|n| n.to_string()).join(", "),
+            last
+        ),
     })
 }
 

@@ -67,6 +67,8 @@ impl Section {
 pub enum ValueKind {
     /// A number.
     Number,
+    /// One of these numbers; the other is the default.
+    OneOf(&'static [u16], u16),
     /// A number that is checked as soon as it is parsed.
     NumberBetween(u16, u16),
     /// A size in bytes, with a unit.

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use skein_data::{Durability, Eviction, IndexKind, PAGE, VALUE_BYTES_MAX};
-use skein_disk::{CACHE_LEAST, DiskOptions, ReplacementPolicy};
+use skein_disk::{CACHE_LEAST, DiskOptions, ReplacementPolicy, TrieShape};
 use skein_log::{SEGMENT_BYTES_MAX, SEGMENT_BYTES_MIN};
 use skein_store::{CloseCheckpoint, KEY_BYTES_MAX, SNAPSHOTS_MAX, StoreLimits, StoreOptions};
 use skein_sync::threads;
@@ -195,13 +195,11 @@ options_struct! {
                     .only(EngineKind::Disk)
                     .default_text("linked"),
             ];
-            /// Children of a node of a classical or a hash trie: 4, 8, 16, 32, 64, 128 or 256.
+            /// Children of a node of a classical or a hash trie.
             trie_size: Option<u16> = None => [
-                option("trie-size", ValueKind::Number, "N")
+                option("trie-size", ValueKind::OneOf(&TrieShape::SIZES, TrieShape::USUAL_SIZE), "N")
                     .field("n")
-                    .only(EngineKind::Disk)
-                    .bounds_text("4, 8, 16, 32, 64, 128 or 256")
-                    .default_text("16"),
+                    .only(EngineKind::Disk),
             ];
             /// The number of 4 KiB pages that the disk engine keeps in memory.
             cache_pages: usize = DiskOptions::default().cache_pages => [
@@ -311,7 +309,7 @@ options_struct! {
                     })
                     .docs("the reaction at `max-memory`; only `noeviction` with `engine disk`"),
             ];
-            /// The greatest number of snapshots at a time; at most 65536.
+            /// The greatest number of snapshots at a time.
             max_snapshots: usize = StoreLimits::default().snapshots => [
                 number("max-snapshots", 1, SNAPSHOTS_MAX as u64)
                     .field("limits.snapshots")

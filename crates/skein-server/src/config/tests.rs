@@ -105,9 +105,11 @@ fn fields_take_the_values_of_their_options() {
     for option in OPTIONS.iter().filter(|option| !option.is_global) {
         let mut options = ServeOptions::default();
         let value = match option.kind {
-            ValueKind::Number | ValueKind::NumberBetween(..) | ValueKind::Size | ValueKind::Mode => {
-                FieldValue::Number(7)
-            }
+            ValueKind::Number
+            | ValueKind::OneOf(..)
+            | ValueKind::NumberBetween(..)
+            | ValueKind::Size
+            | ValueKind::Mode => FieldValue::Number(7),
             ValueKind::Time | ValueKind::TimeOrNever => FieldValue::Time(Duration::from_secs(7)),
             ValueKind::Switch => FieldValue::Switch(true),
             ValueKind::SwitchOff => FieldValue::Switch(false),

@@ -27,6 +27,9 @@ impl Parameter {
                 words().iter().map(|word| format!("{}{}", word.name, about(word.about))).collect();
             help = format!("{help}: {}", words.join(", "));
         }
+        if let ValueKind::OneOf(..) = self.kind {
+            help = format!("{help}: {}", self.bounds_cell());
+        }
         match self.told_default() {
             Some(default) => format!("{help} [default: {default}]"),
             None => help,
@@ -40,7 +43,10 @@ impl Parameter {
     }
 
     fn told_default(&self) -> Option<String> {
-        let text = self.default_text.map(str::to_owned);
+        let text = match self.kind {
+            ValueKind::OneOf(_, default) => Some(default.to_string()),
+            _ => self.default_text.map(str::to_owned),
+        };
         let depends = self.engine.is_some() || !self.excludes.is_empty();
         text.or_else(|| self.own_default().filter(|_| depends))
     }
@@ -71,6 +77,10 @@ impl Parameter {
     pub fn bounds_cell(&self) -> String {
         if let Some(text) = self.bounds_text {
             return text.to_owned();
+        }
+        if let ValueKind::OneOf([numbers @ .., last], _) = self.kind {
+            let numbers: Vec<String> = numbers.iter().map(ToString::to_string).collect();
+            return format!("{} or {last}", numbers.join(", "));
         }
         let words: Vec<String> = self.kind.words().iter().map(|word| format!("`{}`", word.name)).collect();
         if !words.is_empty() {

@@ -107,7 +107,7 @@ fn argument(option: &Parameter, default: Option<&'static str>) -> Arg {
 fn parser(option: &Parameter) -> ValueParser {
     let row = *option;
     match option.kind {
-        ValueKind::Number => ValueParser::new(move |text: &str| {
+        ValueKind::Number | ValueKind::OneOf(..) => ValueParser::new(move |text: &str| {
             let number: u64 = text.parse().map_err(|error: ParseIntError| error.to_string())?;
             let value = FieldValue::Number(number);
             row.set(&mut ServeOptions::default(), value.clone()).map(|()| value)

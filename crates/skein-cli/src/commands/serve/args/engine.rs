@@ -6,10 +6,6 @@ use skein_server::config::{PageReading, TrieName};
 
 use crate::exit::Failure;
 
-/// The default number of children of a node of a classical or a hash trie: the paper's figures use
-/// it.
-const TRIE_SIZE: u16 = 16;
-
 /// Returns the options of the disk engine. `max_memory` is another name for the cache's size; 0
 /// means the default.
 pub fn disk_options(given: &ServeOptions) -> Result<DiskOptions, Failure> {
@@ -42,7 +38,7 @@ pub fn disk_options(given: &ServeOptions) -> Result<DiskOptions, Failure> {
 }
 
 fn shape(given: &ServeOptions) -> Result<TrieShape, Failure> {
-    let n = given.trie_size.unwrap_or(TRIE_SIZE);
+    let n = given.trie_size.unwrap_or(TrieShape::USUAL_SIZE);
     match (given.trie.unwrap_or_default(), given.trie_size) {
         (TrieName::Classical, _) => Ok(TrieShape::Classical { n }),
         (TrieName::Hash, _) => Ok(TrieShape::Hash { n }),
