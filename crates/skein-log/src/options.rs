@@ -34,6 +34,15 @@ impl Durability {
             Self::Sync => "sync",
         }
     }
+
+    /// Describes the level, for lists of all.
+    pub fn about(self) -> &'static str {
+        match self {
+            Self::None => "Nothing is logged; a checkpoint or a clean stop writes everything",
+            Self::Buffered => "On disk within 200 ms; a crash leaves a prefix of the writes",
+            Self::Sync => "An acknowledged write survives a power cut",
+        }
+    }
 }
 
 impl std::fmt::Display for Durability {

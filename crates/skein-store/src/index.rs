@@ -1,9 +1,10 @@
 //! The index of a store, selected by name. It uses one `match` per call or batch, so the store is
 //! not generic over indexes.
 //!
-//! The code of five indexes is long. So it is compiled once, here, and not for each caller or crate:
-//! only [`get_many`](StoreIndex::get_many), [`get_at`](StoreIndex::get_at) and the closures of a
-//! change are compiled for their callers, and of the first two only the part of the default index.
+//! The code of five indexes is long. So it is compiled once, here, and not for each caller or
+//! crate: only [`get_many`](StoreIndex::get_many), [`get_at`](StoreIndex::get_at) and the closures
+//! of a change are compiled for their callers, and of the first two only the part of the default
+//! index.
 //!
 //! `ranges` divides the keys of an index among several threads.
 //!
@@ -67,7 +68,8 @@ pub enum IndexKind {
 }
 
 impl IndexKind {
-    /// All kinds, the default first.
+    /// All kinds, the default first. New ones are appended: programs in C have their positions as
+    /// numbers.
     pub const ALL: [Self; 5] = [Self::Masstree, Self::Wormhole, Self::CuckooTrie, Self::Mlp, Self::SkipList];
 
     /// Returns the name of the index, as in the options.
@@ -78,6 +80,17 @@ impl IndexKind {
             Self::CuckooTrie => "cuckoo-trie",
             Self::Mlp => "mlp",
             Self::SkipList => "skip-list",
+        }
+    }
+
+    /// Describes the index, for lists of all.
+    pub fn about(self) -> &'static str {
+        match self {
+            Self::Masstree => "for most keys and most work",
+            Self::Wormhole => "for many scans, and for long keys with long common prefixes",
+            Self::CuckooTrie => "for lookups of short keys",
+            Self::Mlp => "for keys of up to 8 bytes; there are no named keyspaces then",
+            Self::SkipList => "for scans that read ahead; it has no latches",
         }
     }
 
@@ -222,7 +235,8 @@ impl StoreIndex {
         )
     }
 
-    /// As [`compute`](Self::compute). The decision is a trait object, so that this is compiled once.
+    /// As [`compute`](Self::compute). The decision is a trait object, so that this is compiled
+    /// once.
     fn decide<'g>(
         &'g self,
         key: &[u8],

@@ -43,7 +43,7 @@ pub enum Eviction {
 }
 
 impl Eviction {
-    /// All variants.
+    /// All variants. New ones are appended: programs in C have their positions as numbers.
     pub const ALL: [Self; 8] = [
         Self::VolatileLru,
         Self::VolatileLfu,

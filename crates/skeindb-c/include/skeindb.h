@@ -28,7 +28,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// The engine of the folder; for a new folder, the engine in memory.
+// The default of the option `engine`.
 #define SKEIN_ENGINE_DEFAULT 0
 
 // All rows in memory, with logs and checkpoints in the folder.
@@ -37,19 +37,19 @@
 // Rows on the pages of a file, which may be larger than memory.
 #define SKEIN_ENGINE_DISK 2
 
-// SKEIN_DURABILITY_BUFFERED.
+// The default of the option `durability`.
 #define SKEIN_DURABILITY_DEFAULT 0
 
-// Nothing is logged. `skein_close` and `skein_checkpoint` write everything.
+// Nothing is logged; a checkpoint or a clean stop writes everything.
 #define SKEIN_DURABILITY_NONE 1
 
-// A write is on disk within 200 ms. A crash leaves a prefix of the writes.
+// On disk within 200 ms; a crash leaves a prefix of the writes.
 #define SKEIN_DURABILITY_BUFFERED 2
 
-// A write that has returned survives a power cut.
+// An acknowledged write survives a power cut.
 #define SKEIN_DURABILITY_SYNC 3
 
-// SKEIN_INDEX_MASSTREE.
+// The default of the option `index`.
 #define SKEIN_INDEX_DEFAULT 0
 
 // For most keys and most work.
@@ -61,35 +61,38 @@
 // For lookups of short keys.
 #define SKEIN_INDEX_CUCKOO_TRIE 3
 
-// For keys of up to 8 bytes. There are no named keyspaces then.
+// For keys of up to 8 bytes; there are no named keyspaces then.
 #define SKEIN_INDEX_MLP 4
 
 // For scans that read ahead; it has no latches.
 #define SKEIN_INDEX_SKIP_LIST 5
 
-// At the memory limit, writes that add memory fail with SKEIN_FULL.
-#define SKEIN_EVICTION_NONE 0
+// The default of the option `eviction`.
+#define SKEIN_EVICTION_DEFAULT 0
 
-// At the memory limit, keys that were not used for long are removed.
-#define SKEIN_EVICTION_LRU 1
+// As allkeys-lru, of the keys that expire.
+#define SKEIN_EVICTION_VOLATILE_LRU 1
 
-// At the memory limit, the keys that expire first are removed.
-#define SKEIN_EVICTION_TTL 2
+// As allkeys-lfu, of the keys that expire.
+#define SKEIN_EVICTION_VOLATILE_LFU 2
 
-// At the memory limit, keys that are used seldom are removed.
-#define SKEIN_EVICTION_LFU 3
+// As allkeys-random, of the keys that expire.
+#define SKEIN_EVICTION_VOLATILE_RANDOM 3
 
-// At the memory limit, any keys are removed.
-#define SKEIN_EVICTION_RANDOM 4
+// Evicts the keys that expire first.
+#define SKEIN_EVICTION_VOLATILE_TTL 4
 
-// As SKEIN_EVICTION_LRU, of the keys that expire.
-#define SKEIN_EVICTION_VOLATILE_LRU 5
+// Evicts keys that were not used for the longest time.
+#define SKEIN_EVICTION_ALLKEYS_LRU 5
 
-// As SKEIN_EVICTION_LFU, of the keys that expire.
-#define SKEIN_EVICTION_VOLATILE_LFU 6
+// Evicts keys that are used seldom.
+#define SKEIN_EVICTION_ALLKEYS_LFU 6
 
-// As SKEIN_EVICTION_RANDOM, of the keys that expire.
-#define SKEIN_EVICTION_VOLATILE_RANDOM 7
+// Evicts any keys.
+#define SKEIN_EVICTION_ALLKEYS_RANDOM 7
+
+// Rejects writes that add data.
+#define SKEIN_EVICTION_NOEVICTION 8
 
 // Version of this header. `skein_version_number` has that of the library.
 #define SKEIN_VERSION_MAJOR 0
@@ -215,13 +218,13 @@ typedef struct {
     uint64_t cache_bytes;
     // The most memory of the engine in memory in bytes; no limit if 0.
     uint64_t memory_limit;
-    // SKEIN_ENGINE_*.
+    // SKEIN_ENGINE_*. By default a folder keeps its engine, and a new one has the engine in memory.
     uint32_t engine;
-    // SKEIN_DURABILITY_*. It may differ between openings.
+    // SKEIN_DURABILITY_*, buffered by default. It may differ between openings.
     uint32_t durability;
-    // SKEIN_INDEX_*, of the engine in memory. It may differ between openings.
+    // SKEIN_INDEX_*, of the engine in memory; a Masstree by default. It may differ between openings.
     uint32_t index;
-    // SKEIN_EVICTION_*.
+    // SKEIN_EVICTION_*, the keys that are evicted at `memory_limit`; none by default.
     uint32_t eviction;
     // 1 if the database must exist; 0 to create it if it is missing.
     uint32_t must_exist;
@@ -230,6 +233,9 @@ typedef struct {
     // The most bytes that the engine in memory keeps for snapshots: rows that were replaced or
     // removed. Over it the oldest snapshot ends. A quarter of `memory_limit` if 0.
     uint64_t max_snapshot_memory;
+    // Any options of the library as text: `name=value`, with spaces between several, such as
+    // "engine=disk cache_bytes=67108864". It is read after the other fields. NULL for none.
+    const char *text;
 } skein_options;
 
 // Numbers about a database, of one moment or nearly so. Set `size` before the call.

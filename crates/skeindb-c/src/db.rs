@@ -8,7 +8,7 @@ use skeindb::{Db, Engine};
 
 use crate::border::call;
 use crate::memory::{self, handle, out};
-use crate::options::{Options, SKEIN_ENGINE_DISK, SKEIN_ENGINE_MEMORY};
+use crate::options::Options;
 use crate::status::Status;
 use crate::versioned::{self, Versioned};
 
@@ -46,7 +46,7 @@ unsafe impl Versioned for DbStats {}
 
 /// Returns the number of an engine in C.
 pub(crate) fn engine_number(engine: Engine) -> u32 {
-    if engine == Engine::Disk { SKEIN_ENGINE_DISK } else { SKEIN_ENGINE_MEMORY }
+    Engine::ALL.into_iter().zip(1..).find(|(known, _)| *known == engine).map_or(0, |(_, number)| number)
 }
 
 /// A database.
@@ -67,9 +67,11 @@ pub unsafe extern "C" fn skein_open(
     call(|| {
         let db = out(db, ptr::null_mut(), "db")?;
         // SAFETY: the caller's promise.
-        let (path, options) = unsafe { (memory::path(path, "path")?, versioned::read(options, "options")?) };
-        let builder = Db::builder(path);
-        *db = memory::give(DbHandle(options.apply(builder)?.open()?));
+        let builder = unsafe {
+            let path = memory::path(path, "path")?;
+            versioned::read(options, "options")?.apply(Db::builder(path))?
+        };
+        *db = memory::give(DbHandle(builder.open()?));
         Ok(())
     })
 }
@@ -84,8 +86,8 @@ pub unsafe extern "C" fn skein_open_in_memory(
     call(|| {
         let db = out(db, ptr::null_mut(), "db")?;
         // SAFETY: the caller's promise.
-        let options = unsafe { versioned::read(options, "options")? };
-        *db = memory::give(DbHandle(options.apply(Db::memory_builder())?.open()?));
+        let builder = unsafe { versioned::read(options, "options")?.apply(Db::memory_builder())? };
+        *db = memory::give(DbHandle(builder.open()?));
         Ok(())
     })
 }

@@ -9,14 +9,14 @@ use std::ptr;
 use crate::border::{Failure, Result};
 use crate::status::Status;
 
-/// A struct of plain integers that begins with its size.
+/// A struct of plain integers and pointers that begins with its size.
 ///
 /// # Safety
-/// The struct is `repr(C)`, all its fields are unsigned integers, the first one is a `usize`, and
-/// it has no padding. So any bytes are a value, and zeros are one.
+/// The struct is `repr(C)`, all its fields are unsigned integers or raw pointers, the first one is
+/// a `usize`, and it has no padding. So any bytes are a value, and zeros are one.
 pub(crate) unsafe trait Versioned: Copy {}
 
-fn zero<T: Versioned>() -> T {
+pub(crate) fn zero<T: Versioned>() -> T {
     // SAFETY: zeros are a value.
     unsafe { std::mem::zeroed() }
 }

@@ -230,5 +230,11 @@ int main(void) {
     OK(skein_open_in_memory(NULL, &db));
     all(db, SKEIN_ENGINE_MEMORY);
     OK(skein_close(db));
+    /* The text is read after the fields. */
+    skein_options options = {
+        .size = sizeof options, .engine = SKEIN_ENGINE_MEMORY, .text = " engine=disk  durability=sync "};
+    OK(skein_open(check_path("text"), &options, &db));
+    all(db, SKEIN_ENGINE_DISK);
+    OK(skein_close(db));
     return 0;
 }

@@ -1,6 +1,9 @@
-//! The header in `include` must equal the one that cbindgen makes of the source.
+//! The header in `include` must equal the one that cbindgen makes of the source, with the constants
+//! of the library's options.
 
 use std::path::Path;
+
+use skeindb::{DbBuilder, OptionKind};
 
 /// Set to write the header instead.
 const WRITE: &str = "SKEIN_WRITE_HEADER";
@@ -8,7 +11,8 @@ const WRITE: &str = "SKEIN_WRITE_HEADER";
 #[test]
 fn the_header_is_made_from_the_source() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let config = cbindgen::Config::from_file(root.join("cbindgen.toml")).expect("its configuration");
+    let mut config = cbindgen::Config::from_file(root.join("cbindgen.toml")).expect("its configuration");
+    config.after_includes = Some(constants());
     let mut made = Vec::new();
     cbindgen::Builder::new()
         .with_crate(root)
@@ -27,4 +31,20 @@ fn the_header_is_made_from_the_source() {
         stored == made,
         "include/skeindb.h is not what cbindgen makes: run `{WRITE}=1 cargo test -p skeindb-c --test header`\n{differs:?}"
     );
+}
+
+/// Returns the constants of options that take names: the default is 0, and the names count from 1.
+fn constants() -> String {
+    let mut text = String::new();
+    for row in DbBuilder::OPTIONS {
+        let OptionKind::Name(names) = &row.kind else { continue };
+        let default = format!("The default of the option `{}`", row.name);
+        let names = std::iter::once(("default", &*default)).chain(names());
+        for (number, (name, about)) in names.enumerate() {
+            let constant = format!("SKEIN_{}_{name}", row.name).to_uppercase().replace('-', "_");
+            let (first, rest) = about.split_at(1);
+            text += &format!("\n// {}{rest}.\n#define {constant} {number}\n", first.to_uppercase());
+        }
+    }
+    text.trim_end().to_owned()
 }

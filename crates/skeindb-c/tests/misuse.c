@@ -147,6 +147,24 @@ static void options(void) {
     IS(SKEIN_BAD_OPTION, skein_open(path, &options, &db)); /* Of the other engine. */
     options = (skein_options){.size = sizeof options, .must_exist = 1};
     IS(SKEIN_BAD_OPTION, skein_open(path, &options, &db));
+    static const char *const texts[][2] = {
+        {"engine=tape", "`memory`, `disk`"},
+        {"eviction=lru", "`allkeys-lru`"},
+        {"max_snapshots=65537", "1 to 65536"},
+        {"max_snapshots=many", "\"many\""},
+        {"create=maybe", "`yes`, `no`"},
+        {"engine=disk index=masstree", "does not belong"},
+        {"engin=disk", "use one of engine, "},
+        {"engine disk", "write name=value"},
+        {"create=no", "no database"},
+    };
+    for (size_t at = 0; at < sizeof texts / sizeof *texts; at++) {
+        options = (skein_options){.size = sizeof options, .text = texts[at][0]};
+        IS(SKEIN_BAD_OPTION, skein_open(path, &options, &db));
+        says(texts[at][1]);
+    }
+    options = (skein_options){.size = sizeof options, .text = "\xff"};
+    IS(SKEIN_MISUSE, skein_open(path, &options, &db));
     options = (skein_options){.size = 3};
     IS(SKEIN_MISUSE, skein_open(path, &options, &db));
     /* A field that this library does not know. */

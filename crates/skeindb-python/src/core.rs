@@ -46,10 +46,7 @@ impl DbCore {
     }
 
     pub(crate) fn engine_name(&self) -> &'static str {
-        match self.engine {
-            Engine::Disk => "disk",
-            _ => "memory",
-        }
+        self.engine.name()
     }
 
     pub(crate) fn durability_name(&self) -> &'static str {

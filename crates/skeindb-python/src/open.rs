@@ -1,7 +1,6 @@
 //! Opening, on a thread of its own: the caller's shows the progress and notices Ctrl-C.
 
 use std::path::PathBuf;
-use std::str::FromStr;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,7 +8,8 @@ use std::thread;
 use std::time::Duration;
 
 use pyo3::prelude::*;
-use skeindb::{Db, DbBuilder, Durability, Engine, Eviction, IndexKind, OpenProgress};
+use pyo3::types::PyDict;
+use skeindb::{Db, DbBuilder, Durability, OpenProgress, OptionKind};
 
 use crate::core::{DbCore, durability_named};
 use crate::database::Database;
@@ -18,107 +18,41 @@ use crate::failure::{Failure, Result};
 /// How often the progress is shown.
 const SHOWN_EVERY: Duration = Duration::from_millis(100);
 
-fn engine_named(name: &str) -> Result<Engine> {
-    match name {
-        "memory" => Ok(Engine::Memory),
-        "disk" => Ok(Engine::Disk),
-        _ => Err(Failure::Invalid(format!("there is no engine {name:?}; use 'memory' or 'disk'"))),
+/// Sets the options of a builder that have a value.
+fn set_options(mut builder: DbBuilder, options: &Bound<'_, PyDict>) -> Result<DbBuilder> {
+    for row in DbBuilder::OPTIONS {
+        let Some(value) = options.get_item(row.name)?.filter(|value| !value.is_none()) else { continue };
+        let text = match row.kind {
+            OptionKind::Name(_) => value.extract::<String>()?,
+            OptionKind::Switch { .. } => if value.extract()? { "yes" } else { "no" }.to_owned(),
+            _ => value.extract::<usize>()?.to_string(),
+        };
+        builder = builder.set(row.name, &text)?;
     }
+    Ok(builder)
 }
 
-/// Returns the value of a name that the library knows.
-fn named<T: FromStr<Err: Into<skeindb::Error>>>(name: &str) -> Result<T> {
-    name.parse().map_err(|error: T::Err| Failure::Db(error.into()))
-}
-
-/// The options of an opening, as Python gives them.
-struct OpenOptions {
-    engine: Option<String>,
-    durability: Option<String>,
-    index: Option<String>,
-    cache_bytes: Option<usize>,
-    memory_limit: Option<usize>,
-    eviction: Option<String>,
-    max_snapshots: Option<usize>,
-    max_snapshot_memory: Option<usize>,
-    create: bool,
-}
-
-impl OpenOptions {
-    fn builder(&self, path: Option<&PathBuf>) -> Result<DbBuilder> {
-        let mut builder = path.map_or_else(Db::memory_builder, Db::builder).create(self.create);
-        if let Some(engine) = &self.engine {
-            builder = builder.engine(engine_named(engine)?);
-        }
-        if let Some(durability) = &self.durability {
-            builder = builder.durability(durability_named(durability)?);
-        }
-        if let Some(index) = &self.index {
-            builder = builder.index(named::<IndexKind>(index)?);
-        }
-        if let Some(bytes) = self.cache_bytes {
-            builder = builder.cache_bytes(bytes);
-        }
-        if let Some(bytes) = self.memory_limit {
-            builder = builder.memory_limit(bytes);
-        }
-        if let Some(eviction) = &self.eviction {
-            builder = builder.eviction(named::<Eviction>(eviction)?);
-        }
-        if let Some(count) = self.max_snapshots {
-            builder = builder.max_snapshots(count);
-        }
-        if let Some(bytes) = self.max_snapshot_memory {
-            builder = builder.max_snapshot_memory(bytes);
-        }
-        Ok(builder)
-    }
-
-    /// Returns the durability of the database that these options open.
-    fn opened_durability(&self, path: Option<&PathBuf>) -> Result<Durability> {
-        match &self.durability {
-            Some(name) => durability_named(name),
-            None if path.is_none() => Ok(Durability::None),
-            None => Ok(Durability::default()),
-        }
+/// Returns the durability of the database that these options open.
+fn opened_durability(path: Option<&PathBuf>, options: &Bound<'_, PyDict>) -> Result<Durability> {
+    match options.get_item("durability")?.filter(|name| !name.is_none()) {
+        Some(name) => durability_named(&name.extract::<String>()?),
+        None if path.is_none() => Ok(Durability::None),
+        None => Ok(Durability::default()),
     }
 }
 
 /// Opens a database; see `skeindb.open`, which also closes it when the interpreter ends.
 #[pyfunction]
-#[pyo3(signature = (
-    path, *, engine, durability, index, cache_bytes, memory_limit, eviction, max_snapshots, max_snapshot_memory,
-    create, progress,
-))]
-#[expect(clippy::too_many_arguments, reason = "they are the keywords of a function of Python")]
 pub(crate) fn open<'py>(
     py: Python<'py>,
     path: Option<PathBuf>,
-    engine: Option<String>,
-    durability: Option<String>,
-    index: Option<String>,
-    cache_bytes: Option<usize>,
-    memory_limit: Option<usize>,
-    eviction: Option<String>,
-    max_snapshots: Option<usize>,
-    max_snapshot_memory: Option<usize>,
-    create: bool,
     progress: Option<Bound<'py, PyAny>>,
+    options: &Bound<'py, PyDict>,
 ) -> Result<Bound<'py, Database>> {
-    let options = OpenOptions {
-        engine,
-        durability,
-        index,
-        cache_bytes,
-        memory_limit,
-        eviction,
-        max_snapshots,
-        max_snapshot_memory,
-        create,
-    };
     let seen = Arc::new(OpenProgress::default());
-    let builder = options.builder(path.as_ref())?.progress(seen.clone());
-    let durability = options.opened_durability(path.as_ref())?;
+    let builder = path.as_ref().map_or_else(Db::memory_builder, Db::builder).progress(seen.clone());
+    let builder = set_options(builder, options)?;
+    let durability = opened_durability(path.as_ref(), options)?;
     let (answer, opened) = channel();
     thread::Builder::new()
         .name("skein-open".into())

@@ -93,8 +93,9 @@ pub use db::CATALOG as KEYSPACE_CATALOG;
 #[cfg(feature = "planted-bugs")]
 pub use db::planted_bugs;
 pub use db::{
-    BackupReport, Batch, CompactReport, Db, DbBuilder, DbStats, Engine, Entry, Expiry, Iter, Keys, Keyspace,
-    Progress, Savepoint, Snapshot, SwapRefused, Transaction, Value, Values, VerifyReport,
+    BackupReport, Batch, CompactReport, Db, DbBuilder, DbOption, DbStats, Engine, Entry, Expiry, Iter, Keys,
+    Keyspace, OptionKind, Progress, Savepoint, Snapshot, SwapRefused, Transaction, Value, Values,
+    VerifyReport,
 };
 pub use error::{Error, Result};
 pub use error_code::ErrorCode;

@@ -182,13 +182,9 @@ macro_rules! named_by_themselves {
 }
 
 named_by_themselves! {
-    Durability: |level| match level {
-        Durability::None => "Nothing is logged; a clean stop and SAVE write everything",
-        Durability::Buffered => "On disk within 200 ms",
-        Durability::Sync => "On disk before the reply",
-    };
+    Durability: Durability::about;
     Eviction: Eviction::about;
-    IndexKind: |kind| if kind == IndexKind::Mlp { "keys of up to 8 bytes" } else { "" };
+    IndexKind: IndexKind::about;
     ReplacementPolicy: |_| "";
 }
 

@@ -252,15 +252,6 @@ class Stats:
 
 def open(
     path: str | PathLike[str] | None,
-    *,
-    engine: str | None,
-    durability: str | None,
-    index: str | None,
-    cache_bytes: int | None,
-    memory_limit: int | None,
-    eviction: str | None,
-    max_snapshots: int | None,
-    max_snapshot_memory: int | None,
-    create: bool,
     progress: Callable[[int, int], object] | None,
+    options: dict[str, str | int | None],
 ) -> Database: ...

@@ -28,7 +28,7 @@
 //!
 //! Read in this order:
 //!
-//! - Opening: `options`, `open`, `catalog`, `physical_key`.
+//! - Opening: `options`, made of rows by `option_row`; `open`, `catalog`, `physical_key`.
 //! - Rows: `value` and `entry` (the results of reads), `keyspace` (reads), `writes`, `expiry`,
 //!   `batch`.
 //! - Many rows: `iter` over `range_reader`, which reads a range in chunks; `snapshot`.
@@ -47,6 +47,7 @@ mod expiry;
 mod iter;
 mod keyspace;
 mod open;
+mod option_row;
 mod options;
 mod physical_key;
 mod progress;
@@ -72,6 +73,7 @@ pub use entry::Entry;
 pub use expiry::Expiry;
 pub use iter::{Iter, Keys, Values};
 pub use keyspace::Keyspace;
+pub use option_row::{DbOption, OptionKind};
 pub use options::{DbBuilder, Engine};
 pub use physical_key::CATALOG;
 pub use progress::Progress;

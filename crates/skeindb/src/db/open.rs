@@ -17,7 +17,7 @@ use super::catalog::Catalog;
 use super::exclusive_gate::ExclusiveGate;
 use super::physical_key::CATALOG;
 use super::{Db, DbBuilder, DbShared, Engine};
-use crate::{Durability, Error, Eviction, Result};
+use crate::{Durability, Error, Result};
 
 /// The folder of a database in memory alone, which exists in its own storage.
 const NO_FOLDER: &str = "/in-memory";
@@ -63,22 +63,18 @@ fn chosen_engine(builder: &DbBuilder) -> Result<Engine> {
     if let (Some(path), None) = (builder.path(), found) {
         check_no_identity_lost(&*storage(builder), path)?;
     }
-    if let (Some(path), None, false) = (builder.path(), found, builder.create) {
+    if let (Some(path), None, Some(false)) = (builder.path(), found, builder.given.create) {
         let why = format!("{} has no database, and `create` is off", path.display());
         return Err(Error::BadOption { name: "path", why });
     }
     refuse_foreign(builder)?;
-    let engine = builder.engine.or(found).unwrap_or(Engine::Memory);
-    let given = [
-        ("cache_bytes", builder.cache_bytes.is_some(), Engine::Disk),
-        ("index", builder.index.is_some(), Engine::Memory),
-        ("memory_limit", builder.memory_limit.is_some(), Engine::Memory),
-        ("max_snapshot_memory", builder.max_snapshot_memory.is_some(), Engine::Memory),
-        ("eviction", builder.eviction != Eviction::None, Engine::Memory),
-    ];
-    if let Some((name, ..)) = given.into_iter().find(|(_, given, of)| *given && *of != engine) {
-        let why = format!("it does not belong to {engine:?}; leave it out, or choose the other engine");
-        return Err(Error::BadOption { name, why });
+    let engine = builder.given.engine.or(found).unwrap_or(Engine::Memory);
+    for (row, number) in builder.given.rows() {
+        if row.engine.is_some_and(|of| of != engine) {
+            let why = format!("it does not belong to {engine:?}; leave it out, or choose the other engine");
+            return Err(Error::BadOption { name: row.name, why });
+        }
+        number.map_or(Ok(()), |number| row.check(number))?;
     }
     if builder.path().is_none() && engine == Engine::Disk {
         let why = "a database without a folder cannot be on disk; use `Db::builder` with a folder";
@@ -100,45 +96,35 @@ fn refuse_foreign(builder: &DbBuilder) -> Result<()> {
     Err(Error::BadOption { name: "path", why })
 }
 
-/// Returns how many snapshots may live at a time, of the engine that allows `most`.
-fn snapshots(builder: &DbBuilder, most: usize) -> Result<usize> {
-    match builder.max_snapshots {
-        Some(count) if !(1..=most).contains(&count) => {
-            let why = format!("{count}; it can be 1 to {most}");
-            Err(Error::BadOption { name: "max_snapshots", why })
-        }
-        count => Ok(count.unwrap_or(most)),
-    }
-}
-
 fn storage(builder: &DbBuilder) -> Arc<dyn Storage> {
     builder.storage.clone().unwrap_or_else(|| Arc::new(OsStorage))
 }
 
-fn store_options(builder: &DbBuilder) -> Result<StoreOptions> {
-    Ok(StoreOptions {
-        durability: builder.durability.unwrap_or_default(),
-        index: builder.index.unwrap_or_default(),
+fn store_options(builder: &DbBuilder) -> StoreOptions {
+    let given = &builder.given;
+    StoreOptions {
+        durability: given.durability.unwrap_or_default(),
+        index: given.index.unwrap_or_default(),
         limits: StoreLimits {
-            memory_bytes: builder.memory_limit,
-            eviction: builder.eviction,
+            memory_bytes: given.memory_limit,
+            eviction: given.eviction.unwrap_or_default(),
             never_evicted: Some(CATALOG.to_vec()),
-            snapshots: snapshots(builder, SNAPSHOTS_MAX)?,
-            snapshot_bytes: builder.max_snapshot_memory,
+            snapshots: given.max_snapshots.unwrap_or(SNAPSHOTS_MAX),
+            snapshot_bytes: given.max_snapshot_memory,
             ..StoreLimits::default()
         },
         storage: storage(builder),
         progress: builder.progress.clone(),
         ..StoreOptions::default()
-    })
+    }
 }
 
 fn open_memory(builder: &DbBuilder, path: &Path) -> Result<skein_data::Engine> {
-    Ok(Store::open(path, store_options(builder)?)?.into())
+    Ok(Store::open(path, store_options(builder))?.into())
 }
 
 fn open_in_memory(builder: &DbBuilder) -> Result<skein_data::Engine> {
-    if let Some(durability @ (Durability::Sync | Durability::Buffered)) = builder.durability {
+    if let Some(durability @ (Durability::Sync | Durability::Buffered)) = builder.given.durability {
         let why = format!("{durability:?}: a database without a folder is never durable; leave it out");
         return Err(Error::BadOption { name: "durability", why });
     }
@@ -148,21 +134,23 @@ fn open_in_memory(builder: &DbBuilder) -> Result<skein_data::Engine> {
         checkpoint_log_bytes: None,
         checkpoint_interval: None,
         storage: Arc::new(MemoryStorage::default()),
-        ..store_options(builder)?
+        ..store_options(builder)
     };
     Ok(Store::open(NO_FOLDER, options)?.into())
 }
 
 fn open_disk(builder: &DbBuilder, path: &Path) -> Result<skein_data::Engine> {
     let defaults = DiskOptions::default();
-    let limits = StoreLimits { snapshots: snapshots(builder, SNAPSHOTS_MOST)?, ..StoreLimits::default() };
+    let given = &builder.given;
+    let snapshots = given.max_snapshots.unwrap_or(SNAPSHOTS_MAX);
+    let limits = StoreLimits { snapshots, ..StoreLimits::default() };
     let storage = storage(builder);
     let kind = kind_of(path, &*storage)?;
     let options = DiskOptions {
         shape: kind.map_or(defaults.shape, |kind| kind.shape),
         values: kind.map_or(Values::Rows, |kind| kind.values),
-        cache_pages: builder.cache_bytes.map_or(defaults.cache_pages, |bytes| bytes / PAGE),
-        durability: builder.durability.unwrap_or_default(),
+        cache_pages: given.cache_bytes.map_or(defaults.cache_pages, |bytes| bytes / PAGE),
+        durability: given.durability.unwrap_or_default(),
         // The engine's limit is less or equal.
         snapshots: SNAPSHOTS_MOST,
         progress: builder.progress.clone(),

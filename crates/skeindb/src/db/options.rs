@@ -4,11 +4,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use skein_data::{Durability, Eviction, IndexKind, OpenProgress};
+use skein_disk::{CACHE_LEAST, PAGE};
 use skein_log::storage::Storage;
+use skein_store::SNAPSHOTS_MAX;
 
 use crate::{Db, Result};
 
 use super::open;
+use super::option_row::{DbOption, OptionKind, OptionValue, db_options};
 
 /// The engine of a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,6 +21,27 @@ pub enum Engine {
     Memory,
     /// Rows in a trie on the pages of a file, which may be larger than memory.
     Disk,
+}
+
+impl Engine {
+    /// All engines.
+    pub const ALL: [Self; 2] = [Self::Memory, Self::Disk];
+
+    /// Returns the name of the engine, as in the options.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Memory => "memory",
+            Self::Disk => "disk",
+        }
+    }
+
+    /// Describes the engine, for lists of all.
+    pub fn about(self) -> &'static str {
+        match self {
+            Self::Memory => "All rows in memory, with logs and checkpoints in the folder",
+            Self::Disk => "Rows on the pages of a file, which may be larger than memory",
+        }
+    }
 }
 
 /// Options for opening a database; [`Db::builder`] makes one. Each has a default.
@@ -35,82 +59,43 @@ pub enum Engine {
 pub struct DbBuilder {
     /// `None` for a database in memory alone.
     pub(super) path: Option<PathBuf>,
-    pub(super) engine: Option<Engine>,
-    pub(super) durability: Option<Durability>,
-    pub(super) index: Option<IndexKind>,
-    pub(super) cache_bytes: Option<usize>,
-    pub(super) memory_limit: Option<usize>,
-    pub(super) eviction: Eviction,
-    pub(super) max_snapshots: Option<usize>,
-    pub(super) max_snapshot_memory: Option<usize>,
-    pub(super) create: bool,
+    pub(super) given: GivenOptions,
     /// `None` for the file system of the machine.
     pub(super) storage: Option<Arc<dyn Storage>>,
     pub(super) progress: Arc<OpenProgress>,
 }
 
-impl DbBuilder {
-    pub(super) fn new(path: Option<PathBuf>) -> Self {
-        Self {
-            path,
-            engine: None,
-            durability: None,
-            index: None,
-            cache_bytes: None,
-            memory_limit: None,
-            eviction: Eviction::None,
-            max_snapshots: None,
-            max_snapshot_memory: None,
-            create: true,
-            storage: None,
-            progress: Arc::default(),
-        }
-    }
+db_options! {
+    /// Chooses the engine: `memory` keeps all rows in memory, with logs and checkpoints in the
+    /// folder, and `disk` keeps them on pages of a file. By default a folder keeps its engine, and
+    /// a new one gets `memory`.
+    engine(engine: Engine): OptionKind::Name(|| Engine::ALL.map(|one| (one.name(), one.about())).to_vec()), None;
 
-    /// Chooses the engine. By default an existing folder is opened with its own, and a new one gets
-    /// [`Engine::Memory`].
-    pub fn engine(mut self, engine: Engine) -> Self {
-        self.engine = Some(engine);
-        self
-    }
+    /// Chooses the promise of a write that has returned. `buffered`, the default: it is on disk
+    /// within 200 ms. `sync`: it survives a power cut. `none`: a checkpoint or closing writes it.
+    /// It may differ between openings.
+    durability(durability: Durability):
+        OptionKind::Name(|| Durability::ALL.map(|one| (one.name(), one.about())).to_vec()), None;
 
-    /// Chooses the promise of a write that has returned; [`Durability::Buffered`] by default. It
-    /// may differ between openings.
-    pub fn durability(mut self, durability: Durability) -> Self {
-        self.durability = Some(durability);
-        self
-    }
+    /// Chooses the index of the engine in memory; `masstree` by default. It may differ between
+    /// openings.
+    index(index: IndexKind):
+        OptionKind::Name(|| IndexKind::ALL.map(|one| (one.name(), one.about())).to_vec()), Some(Engine::Memory);
 
-    /// Chooses the index of the engine in memory; [`IndexKind::Masstree`] by default. It may differ
-    /// between openings.
-    pub fn index(mut self, index: IndexKind) -> Self {
-        self.index = Some(index);
-        self
-    }
+    /// Sets the memory for pages of the disk engine in bytes; 256 MiB by default.
+    cache_bytes(bytes: usize): OptionKind::Bytes(CACHE_LEAST * PAGE..=usize::MAX), Some(Engine::Disk);
 
-    /// Sets the memory for pages of the disk engine in bytes; 256 MiB by default, and 64 KiB at
-    /// least.
-    pub fn cache_bytes(mut self, bytes: usize) -> Self {
-        self.cache_bytes = Some(bytes);
-        self
-    }
+    /// Sets a limit for the memory of the engine in memory, in bytes; there is none by default. At
+    /// the limit, writes that add memory are refused, or keys are evicted, as `eviction` says.
+    memory_limit(bytes: usize): OptionKind::Bytes(0..=usize::MAX), Some(Engine::Memory);
 
-    /// Sets a limit for the memory of the engine in memory, in bytes. At the limit, writes that add
-    /// memory are refused, or keys are evicted; see [`eviction`](Self::eviction).
-    pub fn memory_limit(mut self, bytes: usize) -> Self {
-        self.memory_limit = Some(bytes);
-        self
-    }
-
-    /// Chooses which keys are evicted at the memory limit; none by default.
-    pub fn eviction(mut self, eviction: Eviction) -> Self {
-        self.eviction = eviction;
-        self
-    }
+    /// Chooses which keys are evicted at `memory_limit`; none by default. The names are those of
+    /// Redis's `maxmemory-policy`.
+    eviction(eviction: Eviction):
+        OptionKind::Name(|| Eviction::ALL.map(|one| (one.name(), one.about())).to_vec()), Some(Engine::Memory);
 
     /// Sets how many snapshots may live at a time, those of transactions and iterators over them
-    /// included. One more is an error that names this option. From 1 to 65,536; by default as many
-    /// as that.
+    /// included. One more is an error that names this option. By default as many as there can be.
     ///
     /// ```
     /// let db = skeindb::Db::memory_builder().max_snapshots(1).open()?;
@@ -121,16 +106,12 @@ impl DbBuilder {
     /// db.snapshot()?;
     /// # Ok::<(), skeindb::Error>(())
     /// ```
-    pub fn max_snapshots(mut self, count: usize) -> Self {
-        self.max_snapshots = Some(count);
-        self
-    }
+    max_snapshots(count: usize): OptionKind::Count(1..=SNAPSHOTS_MAX), None;
 
     /// Sets how much memory the engine in memory may keep for snapshots, in bytes: the rows that
     /// were replaced or removed while a snapshot lives that shows them. Over it the oldest snapshot
-    /// ends, and each read of it returns an error that names this option. The default is a quarter
-    /// of the [`memory_limit`](Self::memory_limit); without that limit, snapshots are unlimited,
-    /// too.
+    /// ends, and each read of it is an error that names this option. The default is a quarter of
+    /// `memory_limit`; without that limit, snapshots are unlimited, too.
     ///
     /// ```
     /// let db = skeindb::Db::memory_builder().max_snapshot_memory(100_000).open()?;
@@ -145,15 +126,15 @@ impl DbBuilder {
     /// assert!(ended.contains("raise `max_snapshot_memory`"), "{ended}");
     /// # Ok::<(), skeindb::Error>(())
     /// ```
-    pub fn max_snapshot_memory(mut self, bytes: usize) -> Self {
-        self.max_snapshot_memory = Some(bytes);
-        self
-    }
+    max_snapshot_memory(bytes: usize): OptionKind::Bytes(0..=usize::MAX), Some(Engine::Memory);
 
     /// Sets whether a missing folder is created; it is by default.
-    pub fn create(mut self, create: bool) -> Self {
-        self.create = create;
-        self
+    create(create: bool): OptionKind::Switch { default: true }, None;
+}
+
+impl DbBuilder {
+    pub(super) fn new(path: Option<PathBuf>) -> Self {
+        Self { path, given: GivenOptions::default(), storage: None, progress: Arc::default() }
     }
 
     /// Replaces the file system; see [`storage`](crate::storage). Tests use one that fails.

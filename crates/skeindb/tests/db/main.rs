@@ -10,6 +10,7 @@ mod iterators;
 mod keyspaces;
 mod misuse;
 mod model;
+mod options;
 mod power_cuts;
 mod publication;
 mod transaction_reads;
