@@ -22,10 +22,6 @@
 // - key_space, trie_kind, values: small types of the interface. error: its errors.
 mod buffer;
 mod catalog;
-#[cfg_attr(
-    not(test),
-    expect(dead_code, reason = "the store's spaces of scores and expiry times will be its callers")
-)]
 mod counted;
 mod error;
 mod key_space;

@@ -53,9 +53,13 @@ struct CountedSetCheck<C> {
 }
 
 impl CountedSet {
-    pub(super) fn check_pages<R: PageReader>(
+    /// Checks the whole set, in time proportional to its pages, and calls `claim` with each page.
+    ///
+    /// # Errors
+    /// The first violation of an invariant, with its page; those of `claim`.
+    pub(crate) fn check(
         self,
-        pages: &mut R,
+        pages: &mut impl PageReader,
         claim: impl FnMut(PageId) -> WalkResult<()>,
     ) -> WalkResult<CountedSetCensus> {
         let root = UncheckedPage { id: self.root, expected: None, lower: None, upper: None };

@@ -192,8 +192,13 @@ impl CountedSet {
         }
     }
 
-    /// Returns the number of keys for which a predicate is true.
-    pub(super) fn descend_by(
+    /// Returns the number of keys for which a predicate is true. For some byte string it must be
+    /// true for all that are less and false for all others. It is also called with separators,
+    /// which are the first bytes of keys. Calls it O(log n) times.
+    ///
+    /// # Errors
+    /// As [`len`](Self::len).
+    pub(crate) fn rank_by(
         self,
         pages: &mut impl PageReader,
         mut is_before: impl FnMut(&[u8]) -> bool,

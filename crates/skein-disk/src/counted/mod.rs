@@ -49,15 +49,12 @@ mod split_point;
 mod tests;
 mod walk;
 
-use std::ops::{Bound, ControlFlow};
-
-pub(crate) use check::CountedSetCensus;
 use descent::key_page;
 
 use crate::buffer::PageWriter;
 use crate::page::{DiskPageKind, PageId};
 use crate::record::{BODY, PageReader, WalkResult};
-use crate::trie::{KEY_MOST, ScanRequest, WalkDirection};
+use crate::trie::KEY_MOST;
 use crate::{DiskError, Result};
 
 /// A page with no more bytes than this is sparse: it is merged if a neighbour has room.
@@ -119,142 +116,11 @@ impl CountedSet {
         self.remove_key(writer, key).map_err(|stop| writer.fault(stop))
     }
 
-    /// Removes the first keys within the bounds, at most `most`, and returns their number. Leaves
-    /// that become empty are freed without a change.
-    ///
-    /// # Errors
-    /// A file operation failed. The write must be dropped then.
-    pub(crate) fn remove_range(
-        self,
-        writer: &mut PageWriter<'_>,
-        lower: Bound<&[u8]>,
-        upper: Bound<&[u8]>,
-        most: u64,
-    ) -> Result<u64> {
-        let removed = self.positions(writer, lower, upper).and_then(|(from, to)| {
-            let count = to.saturating_sub(from).min(most);
-            self.remove_ranks(writer, from, count).map(|()| count)
-        });
-        removed.map_err(|stop| writer.fault(stop))
-    }
-
-    /// Returns whether a key is in the set.
-    ///
-    /// # Errors
-    /// A page is missing or damaged.
-    pub(crate) fn contains(self, pages: &mut impl PageReader, key: &[u8]) -> WalkResult<bool> {
-        Ok(key.len() <= SET_KEY_MOST && self.descend(pages, key, |_, _, _| ())?.1.is_ok())
-    }
-
     /// Returns the number of keys. Reads only the root.
     ///
     /// # Errors
-    /// As [`contains`](Self::contains).
+    /// A page is missing or damaged.
     pub(crate) fn len(self, pages: &mut impl PageReader) -> WalkResult<u64> {
         Ok(key_page(pages, self.root)?.total())
-    }
-
-    /// Returns the number of keys that are less than a key.
-    ///
-    /// # Errors
-    /// As [`contains`](Self::contains).
-    pub(crate) fn rank(self, pages: &mut impl PageReader, key: &[u8]) -> WalkResult<u64> {
-        self.position(pages, key, false)
-    }
-
-    /// Returns the number of keys that are less than a key or, with `is_behind`, not greater.
-    fn position(self, pages: &mut impl PageReader, key: &[u8], is_behind: bool) -> WalkResult<u64> {
-        let mut rank = 0_u64;
-        let (_, index) = self.descend(pages, key, |_, page, at| {
-            rank = rank.saturating_add(page.count_before(at));
-        })?;
-        Ok(rank.saturating_add(u64::from(is_behind && index.is_ok())))
-    }
-
-    /// Returns the number of keys for which a predicate is true. For some byte string it must be
-    /// true for all that are less and false for all others. It is also called with separators,
-    /// which are the first bytes of keys. Calls it O(log n) times.
-    ///
-    /// # Errors
-    /// As [`contains`](Self::contains).
-    pub(crate) fn rank_by(
-        self,
-        pages: &mut impl PageReader,
-        is_before: impl FnMut(&[u8]) -> bool,
-    ) -> WalkResult<u64> {
-        self.descend_by(pages, is_before)
-    }
-
-    /// Calls `visit` with the keys behind a position, or backward with those before it, until it
-    /// breaks. A reader restarts a walk if a page is missing or a write was published. So callers
-    /// should limit the number of keys, and must discard the keys of a walk that was restarted.
-    ///
-    /// # Errors
-    /// As [`contains`](Self::contains).
-    pub(crate) fn walk(
-        self,
-        pages: &mut impl PageReader,
-        position: u64,
-        direction: WalkDirection,
-        mut visit: impl FnMut(&[u8]) -> ControlFlow<()>,
-    ) -> WalkResult<()> {
-        self.walk_keys(pages, position, direction, &mut |key: &[u8]| Ok(visit(key)))
-    }
-
-    /// Calls `visit` with the keys of a request, until it breaks. Returns whether the limits of the
-    /// request ended the walk before the last key within the bounds. A bound that excludes the last
-    /// key continues the walk.
-    ///
-    /// # Errors
-    /// As [`contains`](Self::contains).
-    pub(crate) fn scan(
-        self,
-        pages: &mut impl PageReader,
-        request: &ScanRequest<'_>,
-        visit: impl FnMut(&[u8]) -> ControlFlow<()>,
-    ) -> WalkResult<bool> {
-        self.walk_request(pages, request, visit)
-    }
-
-    /// Returns the first key.
-    ///
-    /// # Errors
-    /// As [`contains`](Self::contains).
-    pub(crate) fn first(self, pages: &mut impl PageReader) -> WalkResult<Option<Vec<u8>>> {
-        self.next_key(pages, 0, WalkDirection::Forward)
-    }
-
-    /// Returns the last key.
-    ///
-    /// # Errors
-    /// As [`contains`](Self::contains).
-    pub(crate) fn last(self, pages: &mut impl PageReader) -> WalkResult<Option<Vec<u8>>> {
-        self.next_key(pages, u64::MAX, WalkDirection::Backward)
-    }
-
-    fn next_key(
-        self,
-        pages: &mut impl PageReader,
-        position: u64,
-        direction: WalkDirection,
-    ) -> WalkResult<Option<Vec<u8>>> {
-        let mut found = None;
-        self.walk(pages, position, direction, |key| {
-            found = Some(key.to_vec());
-            ControlFlow::Break(())
-        })?;
-        Ok(found)
-    }
-
-    /// Checks the whole set, in time proportional to its pages, and calls `claim` with each page.
-    ///
-    /// # Errors
-    /// The first violation of an invariant, with its page; those of `claim`.
-    pub(crate) fn check(
-        self,
-        pages: &mut impl PageReader,
-        claim: impl FnMut(PageId) -> WalkResult<()>,
-    ) -> WalkResult<CountedSetCensus> {
-        self.check_pages(pages, claim)
     }
 }

@@ -6,13 +6,10 @@
 //!   root           takes the content of its only child, and keeps its page
 //! ```
 //!
-//! A leaf that loses all its keys is freed and not changed. A removal allocates no page.
+//! A leaf that loses its only key is freed and not changed. A removal allocates no page.
 
-use std::ops::Range;
-
-use super::descent::{SetPath, SetPathStep, change_keys, damaged, key_page};
+use super::descent::{SetPathStep, change_keys, damaged, key_page};
 use super::insert::{entries, write_entries};
-
 use super::key_page_mut::KeyPageMut;
 use super::long_key::StoredKey;
 use super::{CountedSet, SPARSE};
@@ -27,40 +24,12 @@ impl CountedSet {
     /// Removes a key. Returns false if it is not there.
     pub(super) fn remove_key(self, writer: &mut PageWriter<'_>, key: &[u8]) -> WalkResult<bool> {
         let (path, Ok(at)) = self.find(writer, key)? else { return Ok(false) };
-        self.remove_from_leaf(writer, &path, at..at + 1)?;
-        Ok(true)
-    }
-
-    /// Removes `count` keys, beginning with the one of rank `rank`.
-    pub(super) fn remove_ranks(self, writer: &mut PageWriter<'_>, rank: u64, count: u64) -> WalkResult<()> {
-        let mut rest = count;
-        while rest > 0 {
-            let missing = || damaged(self.root)(format!("it has no key of rank {rank}"));
-            let (path, at) = self.find_rank(writer, rank)?.ok_or_else(missing)?;
-            let len = key_page(writer, path.leaf)?.len();
-            let end = len.min(at.saturating_add(usize::try_from(rest).unwrap_or(usize::MAX)));
-            self.remove_from_leaf(writer, &path, at..end)?;
-            rest -= (end - at) as u64;
-            writer.release_many_reads();
-        }
-        Ok(())
-    }
-
-    /// Removes some entries of the path's leaf.
-    fn remove_from_leaf(
-        self,
-        writer: &mut PageWriter<'_>,
-        path: &SetPath,
-        range: Range<usize>,
-    ) -> WalkResult<()> {
-        let count = range.len() as u64;
-        let len = free_rests(writer, path.leaf, range.clone())?;
-        let mut is_empty = range.len() == len;
+        let mut is_empty = free_rest(writer, path.leaf, at)? == 1;
         // Whether the page below the step has lost entries and may be sparse.
         let mut has_shrunk = true;
         if !is_empty || path.leaf == self.root {
             has_shrunk = change_keys(writer, path.leaf, |leaf| {
-                leaf.remove(range)?;
+                leaf.remove(at..at + 1)?;
                 Ok(leaf.read().used() <= SPARSE)
             })?;
         }
@@ -69,19 +38,21 @@ impl CountedSet {
                 writer.free(path.page(depth + 1));
                 is_empty = self.remove_child(writer, *step)?;
             } else {
-                change_keys(writer, step.page, |page| page.subtract(step.at, count))?;
+                change_keys(writer, step.page, |page| page.subtract(step.at, 1))?;
                 has_shrunk = has_shrunk && merge_sparse(writer, *step)?;
             }
         }
-        if has_shrunk { self.lower_root(writer) } else { Ok(()) }
+        if has_shrunk {
+            self.lower_root(writer)?;
+        }
+        Ok(true)
     }
 
     /// Removes a child, which is empty, from its parent. Returns whether the parent is empty now;
     /// the root becomes an empty leaf then.
     fn remove_child(self, writer: &mut PageWriter<'_>, parent: SetPathStep) -> WalkResult<bool> {
         if key_page(writer, parent.page)?.len() > 1 {
-            let separator = parent.at.max(1);
-            free_rests(writer, parent.page, separator..separator + 1)?;
+            free_rest(writer, parent.page, parent.at.max(1))?;
             change_keys(writer, parent.page, |page| page.remove_child(parent.at))?;
             return Ok(false);
         }
@@ -111,13 +82,13 @@ impl CountedSet {
     }
 }
 
-/// Frees the rests of long keys among some entries. Returns the number of all entries of the page.
-fn free_rests(writer: &mut PageWriter<'_>, page: PageId, range: Range<usize>) -> WalkResult<usize> {
+/// Frees the rest of an entry's key, if it is long. Returns the number of entries of the page.
+fn free_rest(writer: &mut PageWriter<'_>, page: PageId, at: usize) -> WalkResult<usize> {
     let content = key_page(writer, page)?;
     let len = content.len();
-    let chains = range.filter_map(|at| content.tail(at).map(|tail| tail.chain).transpose());
-    let chains = chains.collect::<Result<Vec<_>, _>>().map_err(damaged(page))?;
-    chains.into_iter().try_for_each(|chain| chain.free(writer))?;
+    if let Some(chain) = content.tail(at).map_err(damaged(page))?.chain {
+        chain.free(writer)?;
+    }
     Ok(len)
 }
 

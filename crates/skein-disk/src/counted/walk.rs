@@ -8,36 +8,41 @@
 //!
 //! A walk sees one version of all pages and does not outlive it. To continue, a caller starts a new
 //! walk behind its last key. Two pointers to one page would lead to keys again, so a walk checks
-//! that keys are in order, and that they lie within the bounds.
+//! that keys are in order.
 
-use std::ops::{Bound, ControlFlow};
+use std::ops::ControlFlow;
 
 use super::CountedSet;
 use super::descent::{SetPath, SetPathStep, damaged, key_page};
 use super::long_key::append_rest;
 use crate::page::PageId;
 use crate::record::{PageReader, WalkResult};
-use crate::trie::{ScanRequest, WalkDirection};
+use crate::trie::WalkDirection;
 
 /// A walk: its position and its last key.
-struct KeyWalk<'r, V> {
+struct KeyWalk<V> {
     direction: WalkDirection,
     path: SetPath,
     /// The index of the next key in the leaf; for a walk backward, one more.
     at: usize,
     key: Vec<u8>,
     last: Option<Vec<u8>>,
-    visit: &'r mut V,
+    visit: V,
 }
 
 impl CountedSet {
-    /// Walks over keys from a position, and calls `visit` with each until it breaks.
-    pub(super) fn walk_keys(
+    /// Calls `visit` with the keys behind a position, or backward with those before it, until it
+    /// breaks. A reader restarts a walk if a page is missing or a write was published. So callers
+    /// should limit the number of keys, and must discard the keys of a walk that was restarted.
+    ///
+    /// # Errors
+    /// As [`len`](Self::len).
+    pub(crate) fn walk(
         self,
         pages: &mut impl PageReader,
         position: u64,
         direction: WalkDirection,
-        visit: &mut impl FnMut(&[u8]) -> WalkResult<ControlFlow<()>>,
+        visit: impl FnMut(&[u8]) -> ControlFlow<()>,
     ) -> WalkResult<()> {
         let rank = match direction {
             WalkDirection::Forward => Some(position),
@@ -54,66 +59,9 @@ impl CountedSet {
         }
         Ok(())
     }
-
-    /// Walks over the keys of a request, and calls `visit` with each until it breaks. Returns
-    /// whether the limits of the request ended the walk and there are more keys within its bounds.
-    pub(super) fn walk_request(
-        self,
-        pages: &mut impl PageReader,
-        request: &ScanRequest<'_>,
-        mut visit: impl FnMut(&[u8]) -> ControlFlow<()>,
-    ) -> WalkResult<bool> {
-        let (lower, upper) = self.positions(pages, request.lower, request.upper)?;
-        let start = match request.direction {
-            WalkDirection::Forward => lower,
-            WalkDirection::Backward => upper,
-        };
-        let mut rest = upper.saturating_sub(lower);
-        let (mut keys, mut bytes, mut more) = (0, 0, false);
-        if rest == 0 {
-            return Ok(false);
-        }
-        self.walk_keys(pages, start, request.direction, &mut |key: &[u8]| {
-            if keys >= request.keys || bytes >= request.bytes {
-                more = true;
-                return Ok(ControlFlow::Break(()));
-            }
-            if !request.contains(key) {
-                return Err(damaged(self.root)("a walk leads to a key outside of its bounds".to_owned()));
-            }
-            (keys, bytes, rest) = (keys + 1, bytes + key.len(), rest - 1);
-            let is_last = rest == 0;
-            Ok(if visit(key).is_break() || is_last {
-                ControlFlow::Break(())
-            } else {
-                ControlFlow::Continue(())
-            })
-        })?;
-        Ok(more)
-    }
-
-    /// Returns the positions of two bounds.
-    pub(super) fn positions(
-        self,
-        pages: &mut impl PageReader,
-        lower: Bound<&[u8]>,
-        upper: Bound<&[u8]>,
-    ) -> WalkResult<(u64, u64)> {
-        let lower = match lower {
-            Bound::Unbounded => 0,
-            Bound::Included(key) => self.position(pages, key, false)?,
-            Bound::Excluded(key) => self.position(pages, key, true)?,
-        };
-        let upper = match upper {
-            Bound::Unbounded => self.len(pages)?,
-            Bound::Included(key) => self.position(pages, key, true)?,
-            Bound::Excluded(key) => self.position(pages, key, false)?,
-        };
-        Ok((lower, upper))
-    }
 }
 
-impl<V: FnMut(&[u8]) -> WalkResult<ControlFlow<()>>> KeyWalk<'_, V> {
+impl<V: FnMut(&[u8]) -> ControlFlow<()>> KeyWalk<V> {
     /// Visits the rest of the leaf.
     fn visit_leaf(&mut self, pages: &mut impl PageReader) -> WalkResult<ControlFlow<()>> {
         let id = self.path.leaf;
@@ -164,7 +112,7 @@ impl<V: FnMut(&[u8]) -> WalkResult<ControlFlow<()>>> KeyWalk<'_, V> {
                 ));
             }
         }
-        let next = (self.visit)(&self.key)?;
+        let next = (self.visit)(&self.key);
         std::mem::swap(self.last.get_or_insert_default(), &mut self.key);
         Ok(next)
     }

@@ -9,7 +9,7 @@
 //! A walk sees one version of all pages (`BufferManager::read_with`) and does not outlive it. To
 //! continue, a caller starts a new walk after its last key.
 
-use std::ops::{Bound, RangeBounds};
+use std::ops::Bound;
 
 use super::KEY_MOST;
 use super::batch_lookup::MissingPages;
@@ -60,11 +60,6 @@ impl ScanRequest<'_> {
     /// Returns the bound at which the walk starts.
     pub(super) fn near(&self) -> Bound<&[u8]> {
         self.ends().0
-    }
-
-    /// Returns whether a key lies within the bounds.
-    pub(crate) fn contains(&self, key: &[u8]) -> bool {
-        (self.lower, self.upper).contains(key)
     }
 
     /// Returns whether a key lies beyond the bound at which the walk ends.

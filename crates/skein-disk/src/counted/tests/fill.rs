@@ -1,5 +1,3 @@
-use std::ops::Bound;
-
 use super::{TestSet, random_numbers};
 use crate::page::PAGE;
 use crate::trie::{DiskTrie, TrieShape, WalkDirection};
@@ -123,22 +121,6 @@ fn an_insertion_changes_the_path_alone() {
     }
     let depth = store.check().depth;
     assert!(changed < 30_000 * depth + 1_500, "{changed} pages, depth {depth}");
-}
-
-#[test]
-fn removing_a_range_changes_its_ends_alone() {
-    let (store, mut next) = (TestSet::new(2_000), random_numbers(5));
-    for at in 0..30_000 {
-        store.insert(&score_key(scattered(at), &mut next)).unwrap();
-    }
-    let (from, to) = (score_key(1 << 60, &mut next), score_key(15 << 60, &mut next));
-    let mut writer = store.buffer.write();
-    let bounds = (Bound::Included(&from[..]), Bound::Excluded(&to[..]));
-    let removed = store.set.remove_range(&mut writer, bounds.0, bounds.1, u64::MAX).unwrap();
-    assert!((25_000..28_000).contains(&removed), "{removed}");
-    assert!(writer.copies() <= 8, "{} pages were changed", writer.copies());
-    writer.publish().unwrap();
-    assert_eq!(store.check().keys, 30_000 - removed);
 }
 
 /// Returns the CPU time of this thread in nanoseconds.

@@ -9,17 +9,18 @@ mod model;
 mod page;
 mod shared;
 
-use std::ops::{Bound, ControlFlow};
+use std::ops::ControlFlow;
 use std::path::Path;
 
 use skein_log::storage::Storage;
 use skein_log::storage::sim::SimStorage;
 
-use super::{CountedSet, CountedSetCensus};
+use super::CountedSet;
+use super::check::CountedSetCensus;
 use crate::buffer::{BufferManager, CacheOptions, CheckpointMoment, FrozenPages, PageWalk, WalkStop};
 use crate::catalog::Catalog;
 use crate::page_file::ReadMode;
-use crate::trie::{ScanRequest, WalkDirection};
+use crate::trie::WalkDirection;
 use crate::{ReplacementPolicy, Result};
 
 /// A file with one counted set.
@@ -82,13 +83,6 @@ impl TestSet {
         Ok(was_there)
     }
 
-    fn remove_range(&self, lower: Bound<&[u8]>, upper: Bound<&[u8]>, most: u64) -> Result<u64> {
-        let mut writer = self.buffer.write();
-        let removed = self.set.remove_range(&mut writer, lower, upper, most)?;
-        writer.publish()?;
-        Ok(removed)
-    }
-
     fn read<T>(
         &self,
         read: impl Fn(CountedSet, &mut PageWalk<'_, '_>) -> std::result::Result<T, WalkStop>,
@@ -97,7 +91,11 @@ impl TestSet {
     }
 
     fn rank(&self, key: &[u8]) -> u64 {
-        self.read(|set, pages| set.rank(pages, key)).unwrap()
+        self.read(|set, pages| set.rank_by(pages, |other| other < key)).unwrap()
+    }
+
+    fn contains(&self, key: &[u8]) -> Result<bool> {
+        self.read(|set, pages| Ok(set.find(pages, key)?.1.is_ok()))
     }
 
     /// Returns at most `most` keys from a position.
@@ -112,18 +110,6 @@ impl TestSet {
                 ControlFlow::Continue(())
             })?;
             Ok(keys)
-        })
-    }
-
-    /// Returns the keys of a request, and whether there are more.
-    fn scan(&self, request: &ScanRequest<'_>) -> Result<(Vec<Vec<u8>>, bool)> {
-        self.read(|set, pages| {
-            let mut keys = Vec::new();
-            let more = set.scan(pages, request, |key| {
-                keys.push(key.to_vec());
-                ControlFlow::Continue(())
-            })?;
-            Ok((keys, more))
         })
     }
 

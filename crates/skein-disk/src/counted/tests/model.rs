@@ -1,23 +1,19 @@
 use std::collections::BTreeSet;
-use std::ops::{Bound, RangeBounds};
 
 use proptest::prelude::*;
 
 use super::{TestSet, random_numbers};
-use crate::trie::{ScanRequest, WalkDirection};
+use crate::trie::WalkDirection;
 
 type SetModel = BTreeSet<Vec<u8>>;
-type OwnedBound = Bound<Vec<u8>>;
 
 #[derive(Clone, Debug)]
 enum SetStep {
     Insert(Vec<u8>),
     Remove(Vec<u8>),
     RemoveNth(usize),
-    RemoveRange(OwnedBound, OwnedBound, u64),
     Rank(Vec<u8>),
     Walk(usize, bool, usize),
-    Scan(OwnedBound, OwnedBound, bool, usize, usize),
     Checkpoint,
     Crash(u64),
 }
@@ -48,54 +44,23 @@ fn keys() -> impl Strategy<Value = Vec<u8>> {
     ]
 }
 
-fn bounds() -> impl Strategy<Value = OwnedBound> {
-    prop_oneof![Just(Bound::Unbounded), keys().prop_map(Bound::Included), keys().prop_map(Bound::Excluded)]
-}
-
 fn steps() -> impl Strategy<Value = Vec<SetStep>> {
-    let scan = (bounds(), bounds(), any::<bool>(), 0_usize..30, 0_usize..3_000);
     let step = prop_oneof![
         20 => keys().prop_map(SetStep::Insert),
         2 => keys().prop_map(SetStep::Remove),
         6 => any::<usize>().prop_map(SetStep::RemoveNth),
-        1 => (bounds(), bounds(), 0_u64..40).prop_map(|(from, to, most)| SetStep::RemoveRange(from, to, most)),
         3 => keys().prop_map(SetStep::Rank),
         3 => (any::<usize>(), any::<bool>(), 0_usize..30).prop_map(|(at, back, most)| SetStep::Walk(at, back, most)),
-        3 => scan.prop_map(|(from, to, back, keys, bytes)| SetStep::Scan(from, to, back, keys, bytes)),
         1 => Just(SetStep::Checkpoint),
         1 => any::<u64>().prop_map(SetStep::Crash),
     ];
     prop::collection::vec(step, 1..300)
 }
 
-fn slice(bound: &OwnedBound) -> Bound<&[u8]> {
-    bound.as_ref().map(|key| &key[..])
-}
-
-/// Returns the model's keys within bounds, which may exclude each other.
-fn within(model: &SetModel, lower: &OwnedBound, upper: &OwnedBound) -> Vec<Vec<u8>> {
-    model.iter().filter(|key| (slice(lower), slice(upper)).contains(&key[..])).cloned().collect()
-}
-
-/// Returns the first keys of a scan, and whether there are more.
-fn limited(all: Vec<Vec<u8>>, keys: usize, bytes: usize) -> (Vec<Vec<u8>>, bool) {
-    let (count, mut found, mut size) = (all.len(), Vec::new(), 0);
-    for key in all {
-        if found.len() >= keys || size >= bytes {
-            break;
-        }
-        size += key.len();
-        found.push(key);
-    }
-    let more = found.len() < count;
-    (found, more)
-}
-
 fn check_reads(store: &TestSet, model: &SetModel, key: &[u8]) {
     let less = model.iter().filter(|other| &other[..] < key).count() as u64;
     assert_eq!(store.rank(key), less);
-    assert_eq!(store.read(|set, pages| set.rank_by(pages, |other| other < key)).unwrap(), less);
-    assert_eq!(store.read(|set, pages| set.contains(pages, key)).unwrap(), model.contains(key));
+    assert_eq!(store.contains(key).unwrap(), model.contains(key));
 }
 
 fn check_walk(store: &TestSet, model: &SetModel, at: usize, is_backward: bool, most: usize) {
@@ -117,24 +82,8 @@ fn run_step(store: &mut TestSet, model: &mut SetModel, durable: &mut SetModel, s
             let Some(key) = model.iter().nth(at % model.len().max(1)).cloned() else { return };
             assert!(store.remove(&key).unwrap() && model.remove(&key));
         }
-        SetStep::RemoveRange(from, to, most) => {
-            let removed: Vec<_> = within(model, &from, &to).into_iter().take(most as usize).collect();
-            let count = store.remove_range(slice(&from), slice(&to), most).unwrap();
-            assert_eq!(count, removed.len() as u64);
-            assert!(removed.iter().all(|key| model.remove(key)));
-        }
         SetStep::Rank(key) => check_reads(store, model, &key),
         SetStep::Walk(at, is_backward, most) => check_walk(store, model, at, is_backward, most),
-        SetStep::Scan(from, to, is_backward, keys, bytes) => {
-            let (lower, upper) = (slice(&from), slice(&to));
-            let mut all = within(model, &from, &to);
-            let direction = if is_backward { WalkDirection::Backward } else { WalkDirection::Forward };
-            if is_backward {
-                all.reverse();
-            }
-            let request = ScanRequest { lower, upper, direction, keys, bytes, values: false };
-            assert_eq!(store.scan(&request).unwrap(), limited(all, keys, bytes));
-        }
         SetStep::Checkpoint => {
             store.checkpoint(1);
             durable.clone_from(model);
@@ -154,8 +103,11 @@ fn run(steps: Vec<SetStep>, cache: usize) {
         assert_eq!(store.check().keys, model.len() as u64);
         assert_eq!(store.read(|set, pages| set.len(pages)).unwrap(), model.len() as u64);
     }
-    assert_eq!(store.read(|set, pages| set.first(pages)).unwrap().as_ref(), model.first());
-    assert_eq!(store.read(|set, pages| set.last(pages)).unwrap().as_ref(), model.last());
+    for (position, direction, end) in
+        [(0, WalkDirection::Forward, model.first()), (u64::MAX, WalkDirection::Backward, model.last())]
+    {
+        assert_eq!(store.walk(position, direction, 1).unwrap().first(), end);
+    }
     for (key, rank) in model.iter().zip(0..) {
         assert_eq!(store.rank(key), rank);
     }
@@ -204,7 +156,7 @@ fn long_separators_make_a_high_tree() {
     for (key, rank) in model.iter().zip(0..) {
         assert_eq!(store.rank(key), rank);
     }
-    assert_eq!(store.remove_range(Bound::Unbounded, Bound::Unbounded, u64::MAX).unwrap(), model.len() as u64);
+    assert!(model.iter().all(|key| store.remove(key).unwrap()));
     assert_eq!(store.check().pages(), 1);
 }
 
