@@ -12,8 +12,8 @@
 //! ```
 //!
 //! A new index writes a type with the fields of its own structure, implements [`IndexEngine`] for
-//! it, and is an alias of [`ByteIndex`] with that engine. Everything is generic and inlined, so
-//! this layer costs nothing.
+//! it, and is an alias of [`ByteIndex`] with that engine. Its cursor has the moves of `cursor.rs`.
+//! Everything is generic and inlined, so this layer costs nothing.
 
 use std::sync::Arc;
 

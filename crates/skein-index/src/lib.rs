@@ -37,6 +37,7 @@
 
 // Modules:
 // - index, engine, byte_index: the contract, the part that an index implements, and the rest.
+//   cursor: the positions of a cursor and its moves.
 // - masstree, wormhole, cuckoo_trie, mlp_index, skip_list: an index each.
 // - buckets: tables of buckets, for the Cuckoo Trie and MlpIndex. hash: hashes of prefixes.
 //   tagged_pointer, record: an address with a tag, and a key with its value in one block, for
@@ -50,6 +51,7 @@ mod byte_index;
 mod collect;
 mod counter;
 pub mod cuckoo_trie;
+mod cursor;
 mod engine;
 mod hash;
 pub mod index;

@@ -17,18 +17,10 @@ use super::search::NamedNode;
 use super::symbols::KeySymbols;
 use super::transaction::CuckooAbort;
 use super::variant::CuckooSettings;
-use crate::index::{Cursor, MAX_KEY_LEN};
+use crate::cursor::{CursorMoves, CursorPosition};
+use crate::index::MAX_KEY_LEN;
 use crate::record::KeyRecord;
 use crate::slot::Slot;
-
-#[derive(Clone, Copy, Debug)]
-enum CuckooCursorState {
-    Fresh,
-    BeforeFirst,
-    /// With the value's word at the time of the move.
-    On(KeyRecord, u64),
-    PastLast,
-}
 
 /// A position in a [`CuckooTrie`](crate::CuckooTrie).
 #[derive(Debug)]
@@ -36,7 +28,7 @@ pub struct CuckooTrieCursor<'g, S: Slot, G: Guard, V: CuckooSettings> {
     index: &'g CuckooTrieVariant<S, V>,
     guard: PhantomData<&'g G>,
     walk: LeafWalk,
-    state: CuckooCursorState,
+    position: CursorPosition<KeyRecord>,
 }
 
 // SAFETY: a cursor holds an index that is `Sync`, and addresses that the guard keeps alive. If the
@@ -45,7 +37,7 @@ unsafe impl<S: Slot, G: Guard + Sync, V: CuckooSettings> Send for CuckooTrieCurs
 
 impl<'g, S: Slot, G: Guard, V: CuckooSettings> CuckooTrieCursor<'g, S, G, V> {
     pub(super) fn new(index: &'g CuckooTrieVariant<S, V>, _guard: &'g G) -> Self {
-        Self { index, guard: PhantomData, walk: LeafWalk::new(), state: CuckooCursorState::Fresh }
+        Self { index, guard: PhantomData, walk: LeafWalk::new(), position: CursorPosition::Fresh }
     }
 
     /// Moves to the first key from `key` on, in the given direction.
@@ -58,7 +50,7 @@ impl<'g, S: Slot, G: Guard, V: CuckooSettings> CuckooTrieCursor<'g, S, G, V> {
         loop {
             self.walk.start(forward);
             if self.try_seek(key, inclusive).is_ok() && self.take_next_leaf() {
-                return self.is_on();
+                return self.position.is_on();
             }
             Backoff::new().wait();
         }
@@ -103,7 +95,7 @@ impl<'g, S: Slot, G: Guard, V: CuckooSettings> CuckooTrieCursor<'g, S, G, V> {
         // SAFETY: the word of a leaf, read under the guard that the cursor borrows.
         match unsafe { KeyRecord::from_word(self.walk.next(self.index)) } {
             Some(record) => {
-                self.state = CuckooCursorState::On(record, record.value());
+                self.position = CursorPosition::On(record, record.value());
                 true
             }
             None => self.finish_walk(),
@@ -116,74 +108,45 @@ impl<'g, S: Slot, G: Guard, V: CuckooSettings> CuckooTrieCursor<'g, S, G, V> {
         if self.walk.is_broken() {
             return false;
         }
-        self.state =
-            if self.walk.is_forward() { CuckooCursorState::PastLast } else { CuckooCursorState::BeforeFirst };
+        self.position = CursorPosition::off_end(self.walk.is_forward());
         true
-    }
-
-    #[inline(always)]
-    fn is_on(&self) -> bool {
-        matches!(self.state, CuckooCursorState::On(..))
-    }
-
-    #[inline(always)]
-    fn advance(&mut self, record: KeyRecord, forward: bool) -> bool {
-        if self.walk.is_forward() == forward && self.take_next_leaf() {
-            return self.is_on();
-        }
-        self.seek_from(record.key(), false, forward)
     }
 }
 
-impl<'g, S: Slot, G: Guard, V: CuckooSettings> Cursor<'g, S> for CuckooTrieCursor<'g, S, G, V> {
-    fn seek(&mut self, key: &[u8]) -> bool {
-        self.seek_from(key, true, true)
+// SAFETY: a word is loaded from a leaf's record under the guard that the cursor borrows.
+unsafe impl<'g, S: Slot, G: Guard, V: CuckooSettings> CursorMoves<'g, S> for CuckooTrieCursor<'g, S, G, V> {
+    type Key = KeyRecord;
+
+    #[inline(always)]
+    fn position(&self) -> &CursorPosition<KeyRecord> {
+        &self.position
     }
 
-    fn seek_back(&mut self, key: &[u8]) -> bool {
-        self.seek_from(key, true, false)
+    #[inline(always)]
+    fn bytes<'k>(&'k self, key: &'k KeyRecord) -> &'k [u8] {
+        key.key()
     }
 
-    fn last(&mut self) -> bool {
+    fn seek_to(&mut self, key: &[u8], forward: bool) -> bool {
+        self.seek_from(key, true, forward)
+    }
+
+    fn move_to_last(&mut self) -> bool {
         loop {
             self.walk.start(false);
             self.walk.enter(self.index, &self.index.root());
             if self.take_next_leaf() {
-                return self.is_on();
+                return self.position.is_on();
             }
             Backoff::new().wait();
         }
     }
 
-    fn next(&mut self) -> bool {
-        match self.state {
-            CuckooCursorState::Fresh | CuckooCursorState::BeforeFirst => self.first(),
-            CuckooCursorState::On(record, _) => self.advance(record, true),
-            CuckooCursorState::PastLast => false,
+    #[inline(always)]
+    fn step(&mut self, record: KeyRecord, forward: bool) -> bool {
+        if self.walk.is_forward() == forward && self.take_next_leaf() {
+            return self.position.is_on();
         }
-    }
-
-    fn prev(&mut self) -> bool {
-        match self.state {
-            CuckooCursorState::Fresh | CuckooCursorState::PastLast => self.last(),
-            CuckooCursorState::On(record, _) => self.advance(record, false),
-            CuckooCursorState::BeforeFirst => false,
-        }
-    }
-
-    fn key(&self) -> Option<&[u8]> {
-        match self.state {
-            CuckooCursorState::On(record, _) => Some(record.key()),
-            _ => None,
-        }
-    }
-
-    fn value(&self) -> Option<S::Ref<'g>> {
-        match self.state {
-            // SAFETY: the word was in the index. It is retired under this guard or a later one, if
-            // at all.
-            CuckooCursorState::On(_, word) => Some(unsafe { S::borrow(word) }),
-            _ => None,
-        }
+        self.seek_from(record.key(), false, forward)
     }
 }

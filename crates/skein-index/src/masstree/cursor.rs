@@ -28,18 +28,8 @@ use super::node::Node;
 use super::path::{CursorKey, CursorPath};
 use super::suffix::SuffixBlock;
 use super::variant::MasstreeSettings;
-use crate::index::Cursor;
+use crate::cursor::{CursorMoves, CursorPosition};
 use crate::slot::Slot;
-
-/// The position of a cursor.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum MasstreeCursorState {
-    Fresh,
-    BeforeFirst,
-    /// On a key. The word is that of its value.
-    On(u64),
-    PastLast,
-}
 
 /// A cursor of a [`Masstree`](crate::Masstree).
 pub struct MasstreeCursor<'g, S: Slot, G: Guard, V: MasstreeSettings> {
@@ -51,7 +41,7 @@ pub struct MasstreeCursor<'g, S: Slot, G: Guard, V: MasstreeSettings> {
     stood_on: Vec<u8>,
     /// Whether this step has set `stood_on`.
     kept: bool,
-    state: MasstreeCursorState,
+    position: CursorPosition<()>,
 }
 
 // SAFETY: a cursor reads the tree, which is `Sync`, through pointers that its guard protects. The
@@ -75,7 +65,7 @@ impl<'g, S: Slot, G: Guard, V: MasstreeSettings> MasstreeCursor<'g, S, G, V> {
             key: CursorKey::new(),
             stood_on: Vec::new(),
             kept: false,
-            state: MasstreeCursorState::Fresh,
+            position: CursorPosition::Fresh,
         }
     }
 
@@ -103,23 +93,6 @@ impl<'g, S: Slot, G: Guard, V: MasstreeSettings> MasstreeCursor<'g, S, G, V> {
             self.stood_on.clear();
             self.stood_on.extend_from_slice(self.key.as_slice());
         }
-    }
-
-    /// Moves one step from the current key.
-    fn step(&mut self, forward: bool) -> bool {
-        if let Some(frame) = self.path.lowest() {
-            frame.step(forward);
-        }
-        self.kept = false;
-        if let Some(found) = self.settle(forward, true) {
-            return found;
-        }
-        // A node has changed: resume after the cursor's key.
-        self.keep_key();
-        let key = std::mem::take(&mut self.stood_on);
-        let found = self.descend(DescentTarget::Key { key: &key, inclusive: false }, forward);
-        self.stood_on = key;
-        found
     }
 
     /// Descends along `target`'s slices and settles on the first key from there in the given
@@ -184,7 +157,7 @@ impl<'g, S: Slot, G: Guard, V: MasstreeSettings> MasstreeCursor<'g, S, G, V> {
     fn stand_on_suffix(&mut self, slice: u64, suffix: SuffixBlock) {
         self.key.end_with(self.path.prefix(), slice.to_be_bytes(), 8);
         self.key.append(suffix.bytes());
-        self.state = MasstreeCursorState::On(suffix.value());
+        self.position = CursorPosition::On((), suffix.value());
     }
 
     /// Pushes the frame of a layer's first or last border node. Returns `None` if a node changed.
@@ -204,8 +177,7 @@ impl<'g, S: Slot, G: Guard, V: MasstreeSettings> MasstreeCursor<'g, S, G, V> {
         loop {
             let prefix = self.path.prefix();
             let Some(frame) = self.path.lowest() else {
-                self.state =
-                    if forward { MasstreeCursorState::PastLast } else { MasstreeCursorState::BeforeFirst };
+                self.position = CursorPosition::off_end(forward);
                 self.key.clear();
                 return Some(false);
             };
@@ -240,7 +212,7 @@ impl<'g, S: Slot, G: Guard, V: MasstreeSettings> MasstreeCursor<'g, S, G, V> {
             let slice = bits.to_be_bytes();
             if code < LINK {
                 self.key.end_with(prefix, slice, code.into());
-                self.state = MasstreeCursorState::On(word);
+                self.position = CursorPosition::On((), word);
                 return Some(true);
             }
             // SAFETY: validated above; the cursor borrows a guard.
@@ -261,48 +233,46 @@ impl<'g, S: Slot, G: Guard, V: MasstreeSettings> MasstreeCursor<'g, S, G, V> {
     }
 }
 
-impl<'g, S: Slot, G: Guard, V: MasstreeSettings> Cursor<'g, S> for MasstreeCursor<'g, S, G, V> {
-    fn seek(&mut self, key: &[u8]) -> bool {
-        self.descend(DescentTarget::Key { key, inclusive: true }, true)
+// SAFETY: a word is loaded from a node or a suffix under the guard that the cursor borrows.
+unsafe impl<'g, S: Slot, G: Guard, V: MasstreeSettings> CursorMoves<'g, S> for MasstreeCursor<'g, S, G, V> {
+    /// The key's bytes are in the cursor.
+    type Key = ();
+
+    #[inline(always)]
+    fn position(&self) -> &CursorPosition<()> {
+        &self.position
     }
 
-    fn seek_back(&mut self, key: &[u8]) -> bool {
-        self.descend(DescentTarget::Key { key, inclusive: true }, false)
+    #[inline(always)]
+    fn bytes<'k>(&'k self, (): &'k ()) -> &'k [u8] {
+        self.key.as_slice()
     }
 
-    fn last(&mut self) -> bool {
+    fn seek_to(&mut self, key: &[u8], forward: bool) -> bool {
+        self.descend(DescentTarget::Key { key, inclusive: true }, forward)
+    }
+
+    fn move_to_first(&mut self) -> bool {
+        self.descend(DescentTarget::End, true)
+    }
+
+    fn move_to_last(&mut self) -> bool {
         self.descend(DescentTarget::End, false)
     }
 
-    fn next(&mut self) -> bool {
-        match self.state {
-            MasstreeCursorState::On(_) => self.step(true),
-            MasstreeCursorState::Fresh | MasstreeCursorState::BeforeFirst => {
-                self.descend(DescentTarget::End, true)
-            }
-            MasstreeCursorState::PastLast => false,
+    fn step(&mut self, (): (), forward: bool) -> bool {
+        if let Some(frame) = self.path.lowest() {
+            frame.step(forward);
         }
-    }
-
-    fn prev(&mut self) -> bool {
-        match self.state {
-            MasstreeCursorState::On(_) => self.step(false),
-            MasstreeCursorState::Fresh | MasstreeCursorState::PastLast => {
-                self.descend(DescentTarget::End, false)
-            }
-            MasstreeCursorState::BeforeFirst => false,
+        self.kept = false;
+        if let Some(found) = self.settle(forward, true) {
+            return found;
         }
-    }
-
-    fn key(&self) -> Option<&[u8]> {
-        matches!(self.state, MasstreeCursorState::On(_)).then_some(self.key.as_slice())
-    }
-
-    fn value(&self) -> Option<S::Ref<'g>> {
-        match self.state {
-            // SAFETY: the word was in the tree under the guard that the cursor borrows for `'g`.
-            MasstreeCursorState::On(word) => Some(unsafe { S::borrow(word) }),
-            _ => None,
-        }
+        // A node has changed: resume after the cursor's key.
+        self.keep_key();
+        let key = std::mem::take(&mut self.stood_on);
+        let found = self.descend(DescentTarget::Key { key: &key, inclusive: false }, forward);
+        self.stood_on = key;
+        found
     }
 }

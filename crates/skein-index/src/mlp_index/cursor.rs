@@ -12,17 +12,11 @@ use super::MlpIndexVariant;
 use super::key::{MAX_LEN, ShortKey};
 use super::variant::MlpSettings;
 use super::walk::MlpWalk;
-use crate::index::Cursor;
+use crate::cursor::{CursorMoves, CursorPosition};
 use crate::slot::Slot;
 
-#[derive(Clone, Copy, Debug)]
-enum MlpCursorState {
-    Fresh,
-    BeforeFirst,
-    /// With the key's bytes, and the value's word at the time of the move.
-    On(ShortKey, [u8; MAX_LEN], u64),
-    PastLast,
-}
+/// A key and its bytes.
+type MlpCursorKey = (ShortKey, [u8; MAX_LEN]);
 
 /// A position in an [`MlpIndex`](crate::MlpIndex).
 #[derive(Debug)]
@@ -30,12 +24,12 @@ pub struct MlpCursor<'g, S: Slot, G: Guard, V: MlpSettings> {
     index: &'g MlpIndexVariant<S, V>,
     guard: PhantomData<&'g G>,
     walk: MlpWalk,
-    state: MlpCursorState,
+    position: CursorPosition<MlpCursorKey>,
 }
 
 impl<'g, S: Slot, G: Guard, V: MlpSettings> MlpCursor<'g, S, G, V> {
     pub(super) fn new(index: &'g MlpIndexVariant<S, V>, _guard: &'g G) -> Self {
-        Self { index, guard: PhantomData, walk: MlpWalk::new(), state: MlpCursorState::Fresh }
+        Self { index, guard: PhantomData, walk: MlpWalk::new(), position: CursorPosition::Fresh }
     }
 
     /// Moves to the first key from `key` on, in the given direction.
@@ -44,7 +38,7 @@ impl<'g, S: Slot, G: Guard, V: MlpSettings> MlpCursor<'g, S, G, V> {
         loop {
             let sought = self.walk.seek(self.index, key, inclusive, forward);
             if sought.is_ok() && self.take_next_leaf() {
-                return matches!(self.state, MlpCursorState::On(..));
+                return self.position.is_on();
             }
             backoff.wait();
         }
@@ -53,68 +47,44 @@ impl<'g, S: Slot, G: Guard, V: MlpSettings> MlpCursor<'g, S, G, V> {
     /// Moves to the walk's next leaf, or past the end. Returns false if the walk failed.
     #[inline]
     fn take_next_leaf(&mut self) -> bool {
-        self.state = match self.walk.next(self.index) {
-            Ok(Some((key, word))) => MlpCursorState::On(key, key.bytes(), word),
-            Ok(None) if self.walk.is_forward() => MlpCursorState::PastLast,
-            Ok(None) => MlpCursorState::BeforeFirst,
+        self.position = match self.walk.next(self.index) {
+            Ok(Some((key, word))) => CursorPosition::On((key, key.bytes()), word),
+            Ok(None) => CursorPosition::off_end(self.walk.is_forward()),
             Err(_) => return false,
         };
         true
     }
-
-    #[inline]
-    fn advance(&mut self, key: ShortKey, forward: bool) -> bool {
-        if self.walk.is_forward() == forward && self.take_next_leaf() {
-            return matches!(self.state, MlpCursorState::On(..));
-        }
-        self.seek_from(key, false, forward)
-    }
 }
 
-impl<'g, S: Slot, G: Guard, V: MlpSettings> Cursor<'g, S> for MlpCursor<'g, S, G, V> {
-    fn seek(&mut self, key: &[u8]) -> bool {
-        // A bound longer than a key lies between its first eight bytes and the next key. So these
-        // eight bytes themselves are excluded.
-        self.seek_from(ShortKey::last_up_to(key), key.len() <= MAX_LEN, true)
+// SAFETY: a word is read from a leaf under the guard that the cursor borrows.
+unsafe impl<'g, S: Slot, G: Guard, V: MlpSettings> CursorMoves<'g, S> for MlpCursor<'g, S, G, V> {
+    type Key = MlpCursorKey;
+
+    #[inline(always)]
+    fn position(&self) -> &CursorPosition<MlpCursorKey> {
+        &self.position
     }
 
-    fn seek_back(&mut self, key: &[u8]) -> bool {
-        self.seek_from(ShortKey::last_up_to(key), true, false)
+    #[inline(always)]
+    fn bytes<'k>(&'k self, (key, bytes): &'k MlpCursorKey) -> &'k [u8] {
+        &bytes[..key.len.into()]
     }
 
-    fn last(&mut self) -> bool {
+    fn seek_to(&mut self, key: &[u8], forward: bool) -> bool {
+        // A bound longer than a key lies between its first eight bytes and the next key. So
+        // forward, these eight bytes themselves are excluded.
+        self.seek_from(ShortKey::last_up_to(key), !forward || key.len() <= MAX_LEN, forward)
+    }
+
+    fn move_to_last(&mut self) -> bool {
         self.seek_from(ShortKey::LAST, true, false)
     }
 
-    fn next(&mut self) -> bool {
-        match self.state {
-            MlpCursorState::Fresh | MlpCursorState::BeforeFirst => self.first(),
-            MlpCursorState::On(key, ..) => self.advance(key, true),
-            MlpCursorState::PastLast => false,
+    #[inline]
+    fn step(&mut self, (key, _): MlpCursorKey, forward: bool) -> bool {
+        if self.walk.is_forward() == forward && self.take_next_leaf() {
+            return self.position.is_on();
         }
-    }
-
-    fn prev(&mut self) -> bool {
-        match self.state {
-            MlpCursorState::Fresh | MlpCursorState::PastLast => self.last(),
-            MlpCursorState::On(key, ..) => self.advance(key, false),
-            MlpCursorState::BeforeFirst => false,
-        }
-    }
-
-    fn key(&self) -> Option<&[u8]> {
-        match &self.state {
-            MlpCursorState::On(key, bytes, _) => Some(&bytes[..key.len.into()]),
-            _ => None,
-        }
-    }
-
-    fn value(&self) -> Option<S::Ref<'g>> {
-        match self.state {
-            // SAFETY: the word was in the index. It is retired under this guard or a later one, if
-            // at all.
-            MlpCursorState::On(_, _, word) => Some(unsafe { S::borrow(word) }),
-            _ => None,
-        }
+        self.seek_from(key, false, forward)
     }
 }

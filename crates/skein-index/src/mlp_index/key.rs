@@ -16,7 +16,7 @@ pub(super) const BYTES: u32 = MAX_LEN as u32;
 
 /// A key, ordered by its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct ShortKey {
+pub(crate) struct ShortKey {
     /// Its bytes, the first one in the highest place, padded with zeros.
     pub(super) bits: u64,
     pub(super) len: u8,

@@ -10,20 +10,11 @@ use super::node::{Node, SearchKey};
 use super::preceding_nodes::PrecedingNodes;
 use super::scan_prefetch::ScanPrefetcher;
 use super::variant::SkipListSettings;
-use crate::index::Cursor;
+use crate::cursor::{CursorMoves, CursorPosition};
 use crate::slot::Slot;
 
 /// The moment of a cursor that shows the current state of the list.
 const NOW: u64 = u64::MAX;
-
-#[derive(Clone, Copy, Debug)]
-enum SkipListCursorState<V: SkipListSettings> {
-    Fresh,
-    BeforeFirst,
-    /// A node, and its value's word as it was when the cursor reached it.
-    On(Node<V>, u64),
-    PastLast,
-}
 
 /// A position in a [`SkipList`](crate::SkipList), or in a
 /// [`SkipListSnapshot`](super::SkipListSnapshot) of it.
@@ -33,7 +24,7 @@ pub struct SkipListCursor<'g, S: Slot, G: Guard, V: SkipListSettings> {
     guard: PhantomData<&'g G>,
     /// The cursor does not show writes after this moment.
     moment: u64,
-    state: SkipListCursorState<V>,
+    position: CursorPosition<Node<V>>,
     ahead: ScanPrefetcher<V>,
     behind: PrecedingNodes<V>,
 }
@@ -51,7 +42,7 @@ impl<'g, S: Slot, G: Guard, V: SkipListSettings> SkipListCursor<'g, S, G, V> {
     /// Returns a cursor over the list as it was at a moment.
     pub(super) fn new(list: &'g SkipListVariant<S, V>, moment: u64, _guard: &'g G) -> Self {
         let (ahead, behind) = (ScanPrefetcher::new(), PrecedingNodes::new());
-        Self { list, guard: PhantomData, moment, state: SkipListCursorState::Fresh, ahead, behind }
+        Self { list, guard: PhantomData, moment, position: CursorPosition::Fresh, ahead, behind }
     }
 
     /// Returns the word that a node's key has at the cursor's moment, or `None` if the key is
@@ -67,12 +58,12 @@ impl<'g, S: Slot, G: Guard, V: SkipListSettings> SkipListCursor<'g, S, G, V> {
     fn move_to_first_key(&mut self, mut from: Option<Node<V>>) -> bool {
         while let Some(node) = from {
             if let Some(word) = self.word(node) {
-                self.state = SkipListCursorState::On(node, word);
+                self.position = CursorPosition::On(node, word);
                 return true;
             }
             from = self.after(node);
         }
-        self.state = SkipListCursorState::PastLast;
+        self.position = CursorPosition::PastLast;
         false
     }
 
@@ -99,7 +90,7 @@ impl<'g, S: Slot, G: Guard, V: SkipListSettings> SkipListCursor<'g, S, G, V> {
         loop {
             while let Some(node) = self.behind.pop() {
                 if let Some(word) = self.word(node) {
-                    self.state = SkipListCursorState::On(node, word);
+                    self.position = CursorPosition::On(node, word);
                     return true;
                 }
                 lowest = Some(node);
@@ -107,13 +98,29 @@ impl<'g, S: Slot, G: Guard, V: SkipListSettings> SkipListCursor<'g, S, G, V> {
             let Some(node) = lowest.take() else { break };
             self.behind.fill(self.list, node.key(), false);
         }
-        self.state = SkipListCursorState::BeforeFirst;
+        self.position = CursorPosition::BeforeFirst;
         false
     }
 }
 
-impl<'g, S: Slot, G: Guard, V: SkipListSettings> Cursor<'g, S> for SkipListCursor<'g, S, G, V> {
-    fn seek(&mut self, key: &[u8]) -> bool {
+// SAFETY: a word is loaded from a node's versions under the guard that the cursor borrows.
+unsafe impl<'g, S: Slot, G: Guard, V: SkipListSettings> CursorMoves<'g, S> for SkipListCursor<'g, S, G, V> {
+    type Key = Node<V>;
+
+    #[inline(always)]
+    fn position(&self) -> &CursorPosition<Node<V>> {
+        &self.position
+    }
+
+    #[inline(always)]
+    fn bytes<'k>(&'k self, node: &'k Node<V>) -> &'k [u8] {
+        node.key()
+    }
+
+    fn seek_to(&mut self, key: &[u8], forward: bool) -> bool {
+        if !forward {
+            return self.move_to_last_key(|behind, list| behind.fill(list, key, true));
+        }
         self.ahead.clear();
         self.behind.clear();
         let (target, ahead) = (SearchKey::of(key), &mut self.ahead);
@@ -123,57 +130,24 @@ impl<'g, S: Slot, G: Guard, V: SkipListSettings> Cursor<'g, S> for SkipListCurso
         self.move_to_first_key(found)
     }
 
-    fn seek_back(&mut self, key: &[u8]) -> bool {
-        self.move_to_last_key(|behind, list| behind.fill(list, key, true))
-    }
-
-    fn last(&mut self) -> bool {
+    fn move_to_last(&mut self) -> bool {
         self.move_to_last_key(PrecedingNodes::fill_from_end)
     }
 
     #[inline]
-    fn next(&mut self) -> bool {
-        match self.state {
-            SkipListCursorState::Fresh | SkipListCursorState::BeforeFirst => self.first(),
-            SkipListCursorState::On(node, _) => {
-                self.behind.clear();
-                let next = self.after(node);
-                self.move_to_first_key(next)
-            }
-            SkipListCursorState::PastLast => false,
+    fn step(&mut self, node: Node<V>, forward: bool) -> bool {
+        if forward {
+            self.behind.clear();
+            let next = self.after(node);
+            return self.move_to_first_key(next);
         }
-    }
-
-    fn prev(&mut self) -> bool {
-        match self.state {
-            SkipListCursorState::Fresh | SkipListCursorState::PastLast => self.last(),
-            SkipListCursorState::On(node, _) => {
-                self.ahead.clear();
-                if let Some(before) = self.behind.pop()
-                    && let Some(word) = self.word(before)
-                {
-                    self.state = SkipListCursorState::On(before, word);
-                    return true;
-                }
-                self.move_to_last_key(|behind, list| behind.fill(list, node.key(), false))
-            }
-            SkipListCursorState::BeforeFirst => false,
+        self.ahead.clear();
+        if let Some(before) = self.behind.pop()
+            && let Some(word) = self.word(before)
+        {
+            self.position = CursorPosition::On(before, word);
+            return true;
         }
-    }
-
-    fn key(&self) -> Option<&[u8]> {
-        match self.state {
-            SkipListCursorState::On(node, _) => Some(node.key()),
-            _ => None,
-        }
-    }
-
-    fn value(&self) -> Option<S::Ref<'g>> {
-        match self.state {
-            // SAFETY: the word was in the list of versions. If it is retired, then under the guard
-            // or a later one.
-            SkipListCursorState::On(_, word) => Some(unsafe { S::borrow(word) }),
-            _ => None,
-        }
+        self.move_to_last_key(|behind, list| behind.fill(list, node.key(), false))
     }
 }

@@ -95,7 +95,7 @@ fn padded(key: &[u8]) -> [u8; PREFIX] {
 
 /// A node, represented by its address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Node<V: SkipListSettings>(NonNull<SkipNodeHeader>, PhantomData<V>);
+pub(crate) struct Node<V: SkipListSettings>(NonNull<SkipNodeHeader>, PhantomData<V>);
 
 impl<V: SkipListSettings> Node<V> {
     /// Allocates a node with empty links.

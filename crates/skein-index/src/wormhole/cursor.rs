@@ -20,18 +20,10 @@ use super::leaf::{LeafSide, WormholeLeaf};
 use super::leaf_view::{LeafStart, LeafUnready, LeafView};
 use super::lookup::GuessWalk;
 use super::variant::WormholeSettings;
-use crate::index::{Cursor, MAX_KEY_LEN};
+use crate::cursor::{CursorMoves, CursorPosition};
+use crate::index::MAX_KEY_LEN;
 use crate::record::KeyRecord;
 use crate::slot::Slot;
-
-#[derive(Clone, Copy, Debug)]
-enum WormholeCursorState {
-    Fresh,
-    BeforeFirst,
-    /// On a record. The word is that of its value when the cursor reached it.
-    On(KeyRecord, u64),
-    PastLast,
-}
 
 /// A position in a [`Wormhole`](crate::Wormhole).
 #[derive(Debug)]
@@ -39,7 +31,7 @@ pub struct WormholeCursor<'g, S: Slot, G: Guard, V: WormholeSettings> {
     index: &'g WormholeVariant<S, V>,
     guard: PhantomData<&'g G>,
     view: Option<LeafView<V>>,
-    state: WormholeCursorState,
+    position: CursorPosition<KeyRecord>,
 }
 
 // SAFETY: a cursor holds an index that is `Sync`, and addresses that the guard keeps alive. If the
@@ -48,7 +40,7 @@ unsafe impl<S: Slot, G: Guard + Sync, V: WormholeSettings> Send for WormholeCurs
 
 impl<'g, S: Slot, G: Guard, V: WormholeSettings> WormholeCursor<'g, S, G, V> {
     pub(super) fn new(index: &'g WormholeVariant<S, V>, _guard: &'g G) -> Self {
-        Self { index, guard: PhantomData, view: None, state: WormholeCursorState::Fresh }
+        Self { index, guard: PhantomData, view: None, position: CursorPosition::Fresh }
     }
 
     /// Moves to the first key from `key` on, in the given direction.
@@ -110,10 +102,10 @@ impl<'g, S: Slot, G: Guard, V: WormholeSettings> WormholeCursor<'g, S, G, V> {
         }
     }
 
-    /// Returns the state of a cursor on the record at the view's position.
+    /// Returns the position of a cursor on the record at the view's position.
     #[inline(always)]
-    fn on(view: &LeafView<V>, record: KeyRecord) -> WormholeCursorState {
-        WormholeCursorState::On(record, WormholeVariant::<S, V>::word(view.leaf, view.slot(), record))
+    fn on(view: &LeafView<V>, record: KeyRecord) -> CursorPosition<KeyRecord> {
+        CursorPosition::On(record, WormholeVariant::<S, V>::word(view.leaf, view.slot(), record))
     }
 
     /// Stands on the record at the view's position, or on the next record in the given direction.
@@ -122,7 +114,7 @@ impl<'g, S: Slot, G: Guard, V: WormholeSettings> WormholeCursor<'g, S, G, V> {
             let Some(view) = &self.view else { return self.move_off_end(forward) };
             if !view.is_past_end() {
                 let Some(record) = view.record() else { return self.resume(forward) };
-                self.state = Self::on(view, record);
+                self.position = Self::on(view, record);
                 return true;
             }
             // The key to seek from if the neighbour is deleted. The cursor's own key does not
@@ -160,33 +152,14 @@ impl<'g, S: Slot, G: Guard, V: WormholeSettings> WormholeCursor<'g, S, G, V> {
     /// key.
     #[cold]
     fn resume(&mut self, forward: bool) -> bool {
-        let WormholeCursorState::On(record, _) = self.state else {
-            unreachable!("a step begins on a record")
-        };
+        let CursorPosition::On(record, _) = self.position else { unreachable!("a step begins on a record") };
         self.seek_from(record.key(), false, forward)
     }
 
     fn move_off_end(&mut self, forward: bool) -> bool {
-        self.state = if forward { WormholeCursorState::PastLast } else { WormholeCursorState::BeforeFirst };
+        self.position = CursorPosition::off_end(forward);
         self.view = None;
         false
-    }
-
-    #[inline]
-    fn step(&mut self, forward: bool) -> bool {
-        match &mut self.view {
-            Some(view) if view.is_deleted(forward) => {
-                view.step();
-                if !view.is_past_end()
-                    && let Some(record) = view.record()
-                {
-                    self.state = Self::on(view, record);
-                    return true;
-                }
-                self.settle(forward)
-            }
-            _ => self.resume(forward),
-        }
     }
 }
 
@@ -202,19 +175,27 @@ fn sort_leaf<V: WormholeSettings>(leaf: WormholeLeaf) {
     }
 }
 
-impl<'g, S: Slot, G: Guard, V: WormholeSettings> Cursor<'g, S> for WormholeCursor<'g, S, G, V> {
-    fn seek(&mut self, key: &[u8]) -> bool {
-        self.state = WormholeCursorState::Fresh;
-        self.seek_from(key, true, true)
+// SAFETY: a word is loaded from a leaf or a record under the guard that the cursor borrows.
+unsafe impl<'g, S: Slot, G: Guard, V: WormholeSettings> CursorMoves<'g, S> for WormholeCursor<'g, S, G, V> {
+    type Key = KeyRecord;
+
+    #[inline(always)]
+    fn position(&self) -> &CursorPosition<KeyRecord> {
+        &self.position
     }
 
-    fn seek_back(&mut self, key: &[u8]) -> bool {
-        self.state = WormholeCursorState::Fresh;
-        self.seek_from(key, true, false)
+    #[inline(always)]
+    fn bytes<'k>(&'k self, key: &'k KeyRecord) -> &'k [u8] {
+        key.key()
     }
 
-    fn last(&mut self) -> bool {
-        self.state = WormholeCursorState::Fresh;
+    fn seek_to(&mut self, key: &[u8], forward: bool) -> bool {
+        self.position = CursorPosition::Fresh;
+        self.seek_from(key, true, forward)
+    }
+
+    fn move_to_last(&mut self) -> bool {
+        self.position = CursorPosition::Fresh;
         loop {
             let leaf = self.index.last_leaf();
             if self.enter(leaf, false) && self.view.as_ref().is_some_and(|view| view.next.is_none()) {
@@ -223,34 +204,20 @@ impl<'g, S: Slot, G: Guard, V: WormholeSettings> Cursor<'g, S> for WormholeCurso
         }
     }
 
-    fn next(&mut self) -> bool {
-        match self.state {
-            WormholeCursorState::On(..) => self.step(true),
-            WormholeCursorState::Fresh | WormholeCursorState::BeforeFirst => self.first(),
-            WormholeCursorState::PastLast => false,
-        }
-    }
-
-    fn prev(&mut self) -> bool {
-        match self.state {
-            WormholeCursorState::On(..) => self.step(false),
-            WormholeCursorState::Fresh | WormholeCursorState::PastLast => self.last(),
-            WormholeCursorState::BeforeFirst => false,
-        }
-    }
-
-    fn key(&self) -> Option<&[u8]> {
-        match self.state {
-            WormholeCursorState::On(record, _) => Some(record.key()),
-            _ => None,
-        }
-    }
-
-    fn value(&self) -> Option<S::Ref<'g>> {
-        match self.state {
-            // SAFETY: the word was in the index under the guard that the cursor borrows for `'g`.
-            WormholeCursorState::On(_, word) => Some(unsafe { S::borrow(word) }),
-            _ => None,
+    #[inline]
+    fn step(&mut self, _: KeyRecord, forward: bool) -> bool {
+        match &mut self.view {
+            Some(view) if view.is_deleted(forward) => {
+                view.step();
+                if !view.is_past_end()
+                    && let Some(record) = view.record()
+                {
+                    self.position = Self::on(view, record);
+                    return true;
+                }
+                self.settle(forward)
+            }
+            _ => self.resume(forward),
         }
     }
 }
