@@ -35,6 +35,13 @@ fn open(path: &Path, clock: &ExpiryClock) -> Store {
     Store::open(path, options(IndexKind::default(), clock)).unwrap()
 }
 
+/// Returns an empty store, its folder, and its clock, which stands still at `START`.
+fn new_store() -> (tempfile::TempDir, ExpiryClock, Store) {
+    let (folder, clock) = (tempfile::tempdir().unwrap(), ExpiryClock::manual(START));
+    let store = open(folder.path(), &clock);
+    (folder, clock, store)
+}
+
 /// Compares the expiry index with the rows; no thread may write meanwhile. Returns the number of
 /// rows that expire.
 fn check(store: &Store) -> usize {
@@ -108,9 +115,7 @@ fn no_reader_sees_expired_keys() {
 /// past its time. Now putting it counts as making it.
 #[test]
 fn a_row_made_elsewhere_expires_too() {
-    let (folder, elsewhere) = (tempfile::tempdir().unwrap(), RowAllocator::new());
-    let clock = ExpiryClock::manual(START);
-    let store = open(folder.path(), &clock);
+    let ((_folder, clock, store), elsewhere) = (new_store(), RowAllocator::new());
     let row = || elsewhere.value_until(&[b"1"], Some(START + 5));
     let put = store
         .session()
@@ -125,9 +130,7 @@ fn a_row_made_elsewhere_expires_too() {
 
 #[test]
 fn a_write_treats_expired_keys_as_absent() {
-    let folder = tempfile::tempdir().unwrap();
-    let clock = ExpiryClock::manual(START);
-    let store = open(folder.path(), &clock);
+    let (_folder, _, store) = new_store();
     let mut session = store.session();
     let expired = |key: &[u8]| {
         let version = store.put_until(key, b"5", START).unwrap();
@@ -166,8 +169,7 @@ fn a_write_treats_expired_keys_as_absent() {
 
 #[test]
 fn writes_that_change_a_key_keep_its_time_and_puts_do_not() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = open(folder.path(), &ExpiryClock::manual(START));
+    let (_folder, _, store) = new_store();
     let at = START + 5000;
     store.put_until(b"n", b"5", at).unwrap();
     store.increment(b"n", 1).unwrap();
@@ -210,9 +212,7 @@ fn writes_that_change_a_key_keep_its_time_and_puts_do_not() {
 
 #[test]
 fn overdue_keys_are_removed_in_order_and_in_parts() {
-    let folder = tempfile::tempdir().unwrap();
-    let clock = ExpiryClock::manual(START);
-    let store = open(folder.path(), &clock);
+    let (folder, clock, store) = new_store();
     for i in 0..10u64 {
         store.put_until(&i.to_be_bytes(), b"", START + 9 - i).unwrap();
     }
@@ -262,9 +262,7 @@ fn the_thread_removes_overdue_keys() {
 /// moment. Fix: the thread holds a lock while it removes keys, and counting takes it.
 #[test]
 fn the_number_of_keys_is_exact_while_expired_ones_are_removed() {
-    let folder = tempfile::tempdir().unwrap();
-    let clock = ExpiryClock::manual(START);
-    let store = open(folder.path(), &clock);
+    let (_folder, clock, store) = new_store();
     for i in 0..3_000u64 {
         store.put(&[b's', i as u8, (i >> 8) as u8], b"").unwrap();
         store.put_until(&i.to_be_bytes(), b"", START + 1).unwrap();
@@ -437,9 +435,7 @@ proptest! {
 /// more. Fix: time continues by the steady clock until the wall clock has caught up.
 #[test]
 fn an_expired_key_stays_absent_if_the_clock_is_set_back() {
-    let folder = tempfile::tempdir().unwrap();
-    let clock = ExpiryClock::manual(START);
-    let store = open(folder.path(), &clock);
+    let (_folder, clock, store) = new_store();
     store.put_until(b"goose", b"grey", START + 10).unwrap();
     clock.advance(Duration::from_millis(11));
     assert!(store.get(b"goose").unwrap().is_none());
@@ -462,9 +458,7 @@ fn an_expired_key_stays_absent_if_the_clock_is_set_back() {
 /// the transaction's time was frozen before the jump. Fix: half a second by the steady clock.
 #[test]
 fn a_jump_of_the_clock_removes_nothing_under_a_frozen_time() {
-    let folder = tempfile::tempdir().unwrap();
-    let clock = ExpiryClock::manual(START);
-    let store = open(folder.path(), &clock);
+    let (_folder, clock, store) = new_store();
     let mut session = store.session();
     store.put_until(b"goose", b"grey", START + 1_000).unwrap();
     session.freeze(Some(session.now()));

@@ -166,23 +166,13 @@ fn ranks(index: &ScoreIndex, model: &ScoreEntries, random: &mut ScoreIndexRng) {
 }
 
 #[test]
-fn like_a_sorted_vector_with_many_scores() {
-    many(1_000_000, 4_000, 12_000, 0);
-}
-
-#[test]
-fn like_a_sorted_vector_with_few_scores() {
-    many(50, 3_000, 12_000, 0);
-}
-
-#[test]
-fn like_a_sorted_vector_with_one_score() {
-    many(1, 6_000, 12_000, 0);
-}
-
-#[test]
-fn like_a_sorted_vector_with_long_members() {
-    many(40, 600, 3_000, 300);
+fn like_a_sorted_vector() {
+    // Many scores, few, one, and long members.
+    for (scores, members, steps, long) in
+        [(1_000_000, 4_000, 12_000, 0), (50, 3_000, 12_000, 0), (1, 6_000, 12_000, 0), (40, 600, 3_000, 300)]
+    {
+        many(scores, members, steps, long);
+    }
 }
 
 #[test]
