@@ -45,17 +45,11 @@ pub(crate) struct NamedTrie {
     pub(crate) values: Values,
 }
 
-/// A counted set with its name.
+/// An entry of the catalog: a trie or a counted set, with its name.
 #[derive(Clone, Debug)]
-pub(crate) struct NamedCountedSet {
-    pub(crate) name: String,
-    pub(crate) set: CountedSet,
-}
-
-/// An entry of the catalog.
-enum CatalogEntry {
+pub(crate) enum CatalogEntry {
     Trie(NamedTrie),
-    Set(NamedCountedSet),
+    Set(String, CountedSet),
 }
 
 impl NamedTrie {
@@ -79,19 +73,11 @@ impl Catalog {
         self.first
     }
 
-    /// Returns all tries, page by page.
+    /// Returns all entries, page by page.
     ///
     /// # Errors
     /// A page is missing or damaged.
-    pub(crate) fn list(self, pages: &mut impl PageReader) -> WalkResult<Vec<NamedTrie>> {
-        let tries = self.entries(pages)?.into_iter().filter_map(|entry| match entry {
-            CatalogEntry::Trie(trie) => Some(trie),
-            CatalogEntry::Set(_) => None,
-        });
-        Ok(tries.collect())
-    }
-
-    fn entries(self, pages: &mut impl PageReader) -> WalkResult<Vec<CatalogEntry>> {
+    pub(crate) fn list(self, pages: &mut impl PageReader) -> WalkResult<Vec<CatalogEntry>> {
         let mut entries = Vec::new();
         for page in self.pages(pages)? {
             for record in records(pages, page)?.iter() {
@@ -138,8 +124,13 @@ impl Catalog {
         secret: [u8; 16],
     ) -> Result<DiskTrie> {
         let found = match self.find(writer, name)? {
-            None => return self.create_trie(writer, name, kind, secret),
-            Some(CatalogEntry::Set(NamedCountedSet { name, .. })) => {
+            None => {
+                check_name(name)?;
+                let trie = DiskTrie::create(writer, kind.shape, secret)?;
+                self.add(writer, &encode(kind.shape.numbers(), kind.values, secret, trie.root(), name))?;
+                return Ok(trie);
+            }
+            Some(CatalogEntry::Set(name, _)) => {
                 let (has, asked) = (COUNTED_SET_NAME.to_owned(), kind.shape.to_string());
                 return Err(DiskError::TrieDiffers { name, has, asked });
             }
@@ -168,21 +159,8 @@ impl Catalog {
     }
 
     fn find(self, writer: &mut PageWriter<'_>, name: &str) -> Result<Option<CatalogEntry>> {
-        let entries = self.entries(writer).map_err(|stop| writer.fault(stop))?;
+        let entries = self.list(writer).map_err(|stop| writer.fault(stop))?;
         Ok(entries.into_iter().find(|entry| entry.name() == name))
-    }
-
-    fn create_trie(
-        self,
-        writer: &mut PageWriter<'_>,
-        name: &str,
-        kind: TrieKind,
-        secret: [u8; 16],
-    ) -> Result<DiskTrie> {
-        check_name(name)?;
-        let trie = DiskTrie::create(writer, kind.shape, secret)?;
-        self.add(writer, &encode(kind.shape.numbers(), kind.values, secret, trie.root(), name))?;
-        Ok(trie)
     }
 
     /// Adds an entry to the first page with room.
@@ -199,20 +177,6 @@ impl Catalog {
         change(writer, last, |records| records.replace(0, &page.0.to_le_bytes()))?;
         Ok(())
     }
-}
-
-impl Catalog {
-    /// Returns all counted sets, page by page.
-    ///
-    /// # Errors
-    /// As [`list`](Self::list).
-    pub(crate) fn counted_sets(self, pages: &mut impl PageReader) -> WalkResult<Vec<NamedCountedSet>> {
-        let sets = self.entries(pages)?.into_iter().filter_map(|entry| match entry {
-            CatalogEntry::Trie(_) => None,
-            CatalogEntry::Set(set) => Some(set),
-        });
-        Ok(sets.collect())
-    }
 
     /// Opens the counted set with this name, or creates it if there is none.
     ///
@@ -220,29 +184,27 @@ impl Catalog {
     /// A trie has this name, or the name is empty or too long.
     pub(crate) fn open_set(self, writer: &mut PageWriter<'_>, name: &str) -> Result<CountedSet> {
         match self.find(writer, name)? {
-            None => self.create_set(writer, name),
-            Some(CatalogEntry::Set(found)) => Ok(found.set),
+            None => {
+                check_name(name)?;
+                let set = CountedSet::create(writer)?;
+                let root = RecordId { page: set.root(), slot: 0 };
+                self.add(writer, &encode((COUNTED_SET, 0), Values::Bytes, [0; 16], root, name))?;
+                Ok(set)
+            }
+            Some(CatalogEntry::Set(_, set)) => Ok(set),
             Some(CatalogEntry::Trie(found)) => {
                 let (has, asked) = (found.trie.shape().to_string(), COUNTED_SET_NAME.to_owned());
                 Err(DiskError::TrieDiffers { name: found.name, has, asked })
             }
         }
     }
-
-    fn create_set(self, writer: &mut PageWriter<'_>, name: &str) -> Result<CountedSet> {
-        check_name(name)?;
-        let set = CountedSet::create(writer)?;
-        let root = RecordId { page: set.root(), slot: 0 };
-        self.add(writer, &encode((COUNTED_SET, 0), Values::Bytes, [0; 16], root, name))?;
-        Ok(set)
-    }
 }
 
 impl CatalogEntry {
-    fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         match self {
             Self::Trie(trie) => &trie.name,
-            Self::Set(set) => &set.name,
+            Self::Set(name, _) => name,
         }
     }
 }
@@ -278,7 +240,7 @@ fn parse(record: &[u8]) -> std::result::Result<CatalogEntry, String> {
     let (kind, n) = (head[0], u16::from_le_bytes([head[1], head[2]]));
     let root = RecordId::of(&head[ROOT..]);
     if kind == COUNTED_SET {
-        return Ok(CatalogEntry::Set(NamedCountedSet { name, set: CountedSet::at(root.page) }));
+        return Ok(CatalogEntry::Set(name, CountedSet::at(root.page)));
     }
     let shape = TrieShape::of_numbers(kind, n)?;
     let values = head[VALUES];

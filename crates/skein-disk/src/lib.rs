@@ -20,6 +20,7 @@
 // Modules beside the layers:
 // - page_arena, page_buf: the memory of pages. page_owners: finds lost and shared pages in a check.
 // - key_space, trie_kind, values: small types of the interface. error: its errors.
+// - test_fixtures: what the tests of several layers need.
 mod buffer;
 mod catalog;
 mod counted;
@@ -33,6 +34,8 @@ mod page_owners;
 mod policy;
 mod record;
 mod store;
+#[cfg(test)]
+mod test_fixtures;
 mod trie;
 mod trie_kind;
 mod values;

@@ -1,10 +1,10 @@
-//! The mutex façade: `std`'s mutex, or a model's under `--cfg skein_loom`. For locks in code that
+//! The façade of locks: `std`'s locks, or a model's under `--cfg skein_loom`. For locks in code that
 //! models explore.
 
 #[cfg(skein_loom)]
-pub use crate::model::sync::{Mutex, MutexGuard};
+pub use crate::model::sync::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 #[cfg(not(skein_loom))]
-pub use std::sync::{Mutex, MutexGuard};
+pub use std::sync::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use std::sync::{PoisonError, TryLockError};
 
@@ -12,6 +12,18 @@ use std::sync::{PoisonError, TryLockError};
 #[inline]
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Locks `lock` for reading, together with other readers.
+#[inline]
+pub fn shared<T>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {
+    lock.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Locks `lock` for writing, alone.
+#[inline]
+pub fn alone<T>(lock: &RwLock<T>) -> RwLockWriteGuard<'_, T> {
+    lock.write().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Locks `mutex` like [`lock`], or returns `None` if another thread holds it.

@@ -135,7 +135,7 @@ impl BufferManager {
 
     fn claim(&self, id: PageId) -> CheckpointClaim {
         let Some(entry) = self.table.get(id) else { return CheckpointClaim::Freed };
-        let _stripe = lock(self.stripe(id));
+        let _stripe = self.lock_stripe(id);
         entry.changed.store(false, Ordering::Relaxed);
         if let Some(frame) = self.pin(entry).filter(|frame| frame.is_dirty()) {
             frame.claim();
@@ -174,7 +174,7 @@ impl BufferManager {
     }
 
     fn write_claimed(&self, frame: &PageFrame) -> Result<PagePlace> {
-        let _stripe = lock(self.stripe(frame.id));
+        let _stripe = self.lock_stripe(frame.id);
         if let Some(place) = frame.place() {
             return Ok(place);
         }
@@ -334,7 +334,7 @@ impl BufferManager {
                 CheckpointClaim::Freed => {}
                 CheckpointClaim::At(place) => lock(&self.places).release(place),
                 CheckpointClaim::Frame(frame) => {
-                    let _stripe = lock(self.stripe(id));
+                    let _stripe = self.lock_stripe(id);
                     frame.unclaim().into_iter().for_each(|place| lock(&self.places).release(place));
                 }
             }

@@ -80,7 +80,7 @@ impl BufferManager {
     pub(super) fn evict_quietly(&self) -> std::result::Result<bool, EvictFailure> {
         let id = self.victim().ok_or(EvictFailure::InUse)?;
         let Some(entry) = self.table.get(id) else { return Ok(false) };
-        let _stripe = lock(self.stripe(id));
+        let _stripe = self.lock_stripe(id);
         // Pinned, so that no guard is held during the write.
         let Some(frame) = self.pin(entry) else { return Ok(false) };
         if !frame.close() {

@@ -85,7 +85,7 @@ impl BufferManager {
                 return Ok(FetchOutcome::NoRoom);
             }
             let loaded = {
-                let _stripe = lock(self.stripe(id));
+                let _stripe = self.lock_stripe(id);
                 if entry.frame.load(PROTECT).is_null() { self.load_frame(id, entry) } else { Ok(false) }
             };
             match loaded {

@@ -5,9 +5,9 @@
 //! large file. This walk holds the writer's lock instead: it never restarts, and it releases pages
 //! behind it. Readers continue meanwhile; writes wait.
 
-use super::{PageWriter, WalkStop};
+use super::{PageReader, PageWriter, WalkResult, WalkStop};
+use crate::DiskError;
 use crate::page::{PageBytes, PageId};
-use crate::{DiskError, Result};
 
 /// After this many pages, uncached pages and evicted frames are released.
 const KEPT: usize = 64;
@@ -25,19 +25,20 @@ impl<'w, 'b> FrozenPages<'w, 'b> {
         Self { writer, looked: 0 }
     }
 
-    /// Returns the bytes of a page.
-    pub(crate) fn page(&mut self, id: PageId) -> Result<&PageBytes> {
+    /// Returns the error for a stopped walk.
+    pub(crate) fn fault(&self, stop: WalkStop) -> DiskError {
+        self.writer.fault(stop)
+    }
+}
+
+impl PageReader for FrozenPages<'_, '_> {
+    fn page(&mut self, id: PageId) -> WalkResult<&PageBytes> {
         self.looked += 1;
         if self.looked.is_multiple_of(KEPT) {
             self.writer.release_reads();
         }
         // Without the cache if it has no room.
         self.writer.buffer().fetch(id)?;
-        self.writer.page(id)
-    }
-
-    /// Returns the error for a stopped walk.
-    pub(crate) fn fault(&self, stop: WalkStop) -> DiskError {
-        self.writer.fault(stop)
+        Ok(self.writer.page(id)?)
     }
 }

@@ -28,7 +28,7 @@ use skein_sync::locks::lock;
 use skein_sync::reclaim::PROTECT;
 
 use super::page_view::NO_PAGE_HERE;
-use super::{BufferManager, FetchOutcome, UncachedPage, WalkStop};
+use super::{BufferManager, FetchOutcome, UncachedPage, WalkResult, WalkStop};
 use crate::Result;
 use crate::page::{DiskPageKind, HEAD, PAGE, PageBytes, PageId, u32_at};
 
@@ -59,7 +59,7 @@ pub(super) struct LongValueCache(BTreeMap<LongValueId, (LongValueRead, Cell<bool
 impl LongValueCache {
     /// Returns the bytes of a loaded value, or the damage that stops the walk. Returns `None` if
     /// the value was not loaded.
-    pub(super) fn get(&self, long: LongValueId) -> Option<std::result::Result<&[u8], WalkStop>> {
+    pub(super) fn get(&self, long: LongValueId) -> Option<WalkResult<&[u8]>> {
         let (read, is_met) = self.0.get(&long)?;
         is_met.set(true);
         Some(match read {
@@ -195,11 +195,10 @@ impl BufferManager {
 
 #[cfg(test)]
 mod tests {
-    use skein_log::storage::sim::SimStorage;
 
-    use super::super::tests::open;
     use super::super::{SharedPages, WantedPages};
     use super::*;
+    use crate::test_fixtures::new_file;
 
     /// Publishes a value of one page.
     fn publish(buffer: &BufferManager, byte: u8) -> PageId {
@@ -212,8 +211,7 @@ mod tests {
 
     #[test]
     fn a_long_value_is_cached_while_walks_meet_it() {
-        let storage = SimStorage::new();
-        let buffer = open(&storage, 16).unwrap();
+        let (_, buffer) = new_file(16);
         let (one, other) = (publish(&buffer, 1), publish(&buffer, 2));
         let long = |version, first| LongValueId { version, first, len: 100 };
         let wanted = |long| Err(WalkStop::Missing(vec![WantedPages::Long(long)]));
@@ -258,8 +256,7 @@ mod tests {
     /// If a value changes faster than it can be loaded, the reader finally keeps the writer away.
     #[test]
     fn a_long_value_replaced_before_each_walk_is_read_at_last() {
-        let storage = SimStorage::new();
-        let buffer = open(&storage, 16).unwrap();
+        let (_, buffer) = new_file(16);
         let mut newest = (1, publish(&buffer, 1));
         let mut walks = 0;
         let seen = buffer.read_with(|view| {

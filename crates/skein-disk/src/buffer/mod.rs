@@ -91,6 +91,7 @@ use std::sync::{Arc, Mutex};
 use skein_sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use skein_sync::background::ThreadSignal;
 use skein_sync::locks::lock;
+use skein_sync::mutex::{self, MutexGuard};
 use skein_sync::reclaim::{Collector, PROTECT};
 
 use crate::page::{PageId, PagePlace};
@@ -104,10 +105,11 @@ use frame::PageFrame;
 pub(crate) use frozen_pages::FrozenPages;
 pub(crate) use long_values::{LongValueId, LongValuePieces, NEXT, NO_PAGE, PIECE};
 use moments::Moments;
-pub(crate) use moments::{KeptVersionKey, MomentKey, MomentPages};
+pub(crate) use moments::{KeptVersionKey, MomentKey};
 pub(crate) use open::{CacheOptions, read_state};
 use page_table::{PageTable, PageTableEntry};
-pub(crate) use page_view::{SharedPages, WalkStop, WantedPages};
+pub(crate) use page_view::{PageReader, SharedPages, WalkResult, WalkStop, WantedPages};
+#[cfg(test)]
 pub(crate) use page_walk::PageWalk;
 use publication_count::PublicationCount;
 pub(crate) use resize::check_capacity;
@@ -116,7 +118,7 @@ use uncached_page::UncachedPage;
 pub(crate) use writer::PageWriter;
 
 /// The number of page locks. Several pages share a lock.
-const STRIPES: usize = 64;
+const STRIPES: usize = if cfg!(skein_loom) { 2 } else { 64 };
 
 /// The smallest cache, in pages. A write uses up to this many pages at once, and more if keys are
 /// long.
@@ -176,11 +178,11 @@ pub(crate) struct BufferManager {
     policy: Mutex<Box<dyn Replacement>>,
     /// Whether the policy must be told of each use.
     reports_uses: bool,
-    stripes: [Mutex<()>; STRIPES],
+    stripes: [mutex::Mutex<()>; STRIPES],
     places: Arc<Mutex<FreeSpaceMap>>,
     published: PublicationCount,
     /// Held during a publication, and by a reader after too many invalid walks.
-    publishing: Mutex<()>,
+    publishing: mutex::Mutex<()>,
     /// Held by the writer.
     writing: Mutex<writer::PageWriterState>,
     /// Held by a checkpoint.
@@ -248,8 +250,8 @@ impl BufferManager {
         self.table.len() as usize
     }
 
-    fn stripe(&self, id: PageId) -> &Mutex<()> {
-        &self.stripes[id.0 as usize % STRIPES]
+    fn lock_stripe(&self, id: PageId) -> MutexGuard<'_, ()> {
+        mutex::lock(&self.stripes[id.0 as usize % STRIPES])
     }
 
     /// Returns the frame of a page that is in memory. The frame stays valid as long as the caller

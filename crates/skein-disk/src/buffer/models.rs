@@ -1,15 +1,13 @@
-//! The protocols of the buffer manager under `loom`: room and resizes, publications beside loads,
-//! and moments. A frame is the number of its version, and a place is that number, too.
+//! The protocols of the buffer manager under `loom`: room and resizes, publications beside walks and
+//! loads, and moments. Whole writes and reads run, over a simulated file.
 //!
 //! `RUSTFLAGS="--cfg skein_loom" cargo test -p skein-disk --lib --profile models models`
 
-use loom::sync::{Arc, Mutex, MutexGuard};
-use loom::thread;
+use loom::thread::{self, JoinHandle};
 
-use super::cache_room::CacheRoom;
-use super::publication_count::PublicationCount;
+use super::tests::{checkpoint, make, number_in, open, read, set};
 use super::*;
-use skein_sync::atomic::{AtomicBool, AtomicU32};
+use crate::test_fixtures::new_file;
 
 /// Room of two pages; one of them is in memory. A load takes room while a resize removes one.
 #[test]
@@ -39,160 +37,86 @@ fn a_resize_leaves_no_load_over_the_capacity() {
     });
 }
 
-/// A page: its frame, its place in the file, and its kept versions.
-struct ModelPage {
-    /// The version in memory; 0 for none.
-    frame: AtomicU32,
-    place: AtomicU32,
-    stripe: Mutex<()>,
-    has_kept: AtomicBool,
-    /// The kept version, and the publication that replaced it.
-    kept: Mutex<Option<(u32, u64)>>,
+/// The stacks of a model's threads, in words. That of `loom` is too small for a file operation.
+const STACK: usize = 1 << 15;
+
+/// A file with two pages of number 1. Only the second page is in memory.
+struct ModelFile {
+    buffer: BufferManager,
+    pages: [PageId; 2],
 }
 
-/// Two pages, which a publication changes together.
-struct ModelBuffer {
-    pages: [ModelPage; 2],
-    published: PublicationCount,
-    publishing: Mutex<()>,
-    live: AtomicBool,
-}
-
-impl ModelPage {
-    fn new(frame: u32, place: u32) -> Self {
-        Self {
-            frame: AtomicU32::new(frame),
-            place: AtomicU32::new(place),
-            stripe: Mutex::new(()),
-            has_kept: AtomicBool::new(false),
-            kept: Mutex::new(None),
-        }
-    }
-
-    /// As `BufferManager::fetch`.
-    fn load(&self) {
-        let _stripe = self.stripe.lock().unwrap();
-        if self.frame.load(Ordering::Acquire) == 0 {
-            let read = self.place.load(Ordering::Acquire);
-            // Fails if a publication has stored a newer frame.
-            let _ = self.frame.compare_exchange(0, read, Ordering::SeqCst, Ordering::SeqCst);
-        }
-    }
-
-    /// As `BufferManager::keep_replaced`.
-    fn keep(&self, until: u64) {
-        let _stripe = self.stripe.lock().unwrap();
-        let mut kept = self.kept.lock().unwrap();
-        if kept.is_none() {
-            let frame = self.frame.load(Ordering::Acquire);
-            let version = if frame == 0 { self.place.load(Ordering::Acquire) } else { frame };
-            *kept = Some((version, until));
-            self.has_kept.store(true, Ordering::Relaxed);
-        }
-    }
-
-    /// As `BufferManager::find_at`. Loads the page if it is not in memory.
-    fn at(&self, moment: u64) -> u32 {
-        loop {
-            let frame = self.frame.load(Ordering::Acquire);
-            if self.has_kept.load(Ordering::Relaxed)
-                && let Some((version, until)) = *self.kept.lock().unwrap()
-                && until > moment
-            {
-                return version;
-            }
-            if frame != 0 {
-                return frame;
-            }
-            self.load();
-        }
-    }
-}
-
-impl ModelBuffer {
-    /// Page 0 is in memory. Page 1 is only in the file, and its new version is spilled.
+impl ModelFile {
     fn new() -> Arc<Self> {
-        Arc::new(Self {
-            pages: [ModelPage::new(1, 1), ModelPage::new(0, 1)],
-            published: PublicationCount::new(),
-            publishing: Mutex::new(()),
-            live: AtomicBool::new(false),
+        let (storage, buffer) = new_file(CACHE_LEAST);
+        let pages = [1, 1].map(|to| make(&buffer, to));
+        checkpoint(&buffer, 1).unwrap();
+        drop(buffer);
+        let buffer = open(&storage, CACHE_LEAST).unwrap();
+        assert_eq!(read(&buffer, pages[1]).unwrap(), 1);
+        Arc::new(Self { buffer, pages })
+    }
+
+    /// Gives both pages number 2, in one write that spills the first page, in another thread.
+    fn publish(self: &Arc<Self>) -> JoinHandle<()> {
+        let file = self.clone();
+        spawn(move || {
+            let mut writer = file.buffer.write();
+            file.pages.iter().for_each(|id| set(writer.page_mut(*id).unwrap(), 2));
+            writer.copies.make_room(&file.buffer, 2).unwrap();
+            assert!(writer.copies.is_spilled(file.pages[0]));
+            writer.publish().unwrap();
         })
     }
 
-    /// As `BufferManager::lock_to_publish`, for one snapshot at most.
-    fn lock_to_publish(&self) -> MutexGuard<'_, ()> {
-        let mut has_kept = false;
-        loop {
-            let publishing = self.publishing.lock().unwrap();
-            if has_kept || !self.live.load(Ordering::Relaxed) {
-                return publishing;
-            }
-            drop(publishing);
-            has_kept = true;
-            self.pages.iter().for_each(|page| page.keep(1));
-        }
+    /// Returns the numbers of both pages.
+    fn numbers(&self, mut number: impl FnMut(PageId) -> WalkResult<u64>) -> WalkResult<[u64; 2]> {
+        Ok([number(self.pages[0])?, number(self.pages[1])?])
     }
+}
 
-    /// As `BufferManager::replace_pages`: one frame, and one place of a spilled page.
-    fn publish(&self) {
-        let _publishing = self.lock_to_publish();
-        let _stripe = self.pages[1].stripe.lock().unwrap();
-        self.published.publish(|| {
-            self.pages[1].place.swap(2, Ordering::AcqRel);
-            self.pages[0].frame.swap(2, Ordering::SeqCst);
-            self.pages[1].frame.swap(0, Ordering::SeqCst);
-        });
-    }
+fn spawn(run: impl FnOnce() + Send + 'static) -> JoinHandle<()> {
+    thread::Builder::new().stack_size(STACK).spawn(run).unwrap()
+}
 
-    /// As `BufferManager::walk_once`. Returns the versions if the walk is valid and complete.
-    fn walk(&self) -> Option<[u32; 2]> {
-        let before = self.published.begin_walk();
-        let seen = [&self.pages[0], &self.pages[1]].map(|page| page.frame.load(Ordering::Acquire));
-        let is_valid = self.published.is_valid_walk(before);
-        for (page, _) in self.pages.iter().zip(seen).filter(|(_, frame)| *frame == 0) {
-            page.load();
-        }
-        (is_valid && !seen.contains(&0)).then_some(seen)
-    }
-
-    /// As `BufferManager::take_moment`.
-    fn take(&self) -> u64 {
-        let _publishing = self.publishing.lock().unwrap();
-        self.live.store(true, Ordering::Relaxed);
-        self.published.now() / 2
-    }
+/// Runs a model with a file and a publication. It begins with some hundred steps that open the file.
+fn model(run: impl Fn(&ModelFile, JoinHandle<()>) + Copy + Send + Sync + 'static) {
+    let mut builder = loom::model::Builder::new();
+    (builder.preemption_bound, builder.max_branches) = (Some(2), 100_000);
+    let run = move || {
+        let file = ModelFile::new();
+        run(&file, file.publish());
+    };
+    builder.check(move || spawn(run).join().unwrap());
 }
 
 #[test]
 fn a_walk_sees_all_of_a_publication_with_a_spilled_page() {
-    loom::model(|| {
-        let buffer = ModelBuffer::new();
-        let publishing = buffer.clone();
-        let publishing = thread::spawn(move || publishing.publish());
-        for _ in 0..2 {
-            if let Some([first, second]) = buffer.walk() {
-                assert_eq!(first, second);
-            }
-        }
-        publishing.join().unwrap();
-        while buffer.walk().is_none() {}
-        assert_eq!(buffer.walk(), Some([2, 2]));
-    });
+    let overlapping = |file: &ModelFile| {
+        file.buffer.read_with(|view| file.numbers(|id| number_in(id, view.page(id)))).unwrap()
+    };
+    let one_page_at_a_time = |file: &ModelFile| {
+        file.buffer.read_pages(|walk| file.numbers(|id| number_in(id, walk.page(id)))).unwrap()
+    };
+    for read in [overlapping as fn(&ModelFile) -> _, one_page_at_a_time] {
+        model(move |file, publishing| {
+            let seen = read(file);
+            assert!(seen == [1; 2] || seen == [2; 2], "{seen:?}");
+            publishing.join().unwrap();
+            assert_eq!(read(file), [2; 2]);
+        });
+    }
 }
 
 #[test]
 fn a_moment_has_all_of_a_publication_or_nothing() {
-    loom::model(|| {
-        let buffer = ModelBuffer::new();
-        let publishing = buffer.clone();
-        let publishing = thread::spawn(move || publishing.publish());
-        let moment = buffer.take();
-        let expected = [moment as u32 + 1; 2];
-        for _ in 0..2 {
-            assert_eq!([buffer.pages[0].at(moment), buffer.pages[1].at(moment)], expected);
-        }
+    model(|file, publishing| {
+        let (moment, published) = file.buffer.take_moment(1, || file.buffer.publications()).unwrap();
+        let expected = [published + 1; 2];
+        let seen =
+            || file.buffer.read_at(moment, |pages| file.numbers(|id| number_in(id, pages.page(id)))).unwrap();
+        assert_eq!([seen(), seen()], [expected; 2]);
         publishing.join().unwrap();
-        assert_eq!([buffer.pages[0].at(moment), buffer.pages[1].at(moment)], expected);
+        assert_eq!(seen(), expected);
     });
 }

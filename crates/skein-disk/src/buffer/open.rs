@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use skein_log::storage::Storage;
+use skein_sync::mutex;
 use skein_sync::reclaim::Collector;
 
 use super::cache_room::CacheRoom;
@@ -15,7 +16,7 @@ use super::publication_count::PublicationCount;
 use super::resize::check_capacity;
 use super::retired_frames::RetiredFrames;
 use super::writer::PageWriterState;
-use super::{BufferCounters, BufferManager, STRIPES};
+use super::{BufferCounters, BufferManager};
 use crate::page::{DiskPageKind, HEAD, PageBytes, PageId, PagePlace, u32_at};
 use crate::page_buf::PageBuf;
 use crate::page_file::{FileHeader, FreeSpaceMap, GROWTH, PER_PAGE, PageFile, ReadMode, offset_of};
@@ -76,10 +77,10 @@ impl BufferManager {
             evictor: Arc::default(),
             reports_uses: policy.wants_uses(),
             policy: Mutex::new(policy),
-            stripes: [const { Mutex::new(()) }; STRIPES],
+            stripes: std::array::from_fn(|_| mutex::Mutex::new(())),
             places: Arc::new(Mutex::new(places)),
             published: PublicationCount::new(),
-            publishing: Mutex::new(()),
+            publishing: mutex::Mutex::new(()),
             writing: Mutex::new(writing),
             durable: Mutex::new(durable),
             moments: Moments::new(),

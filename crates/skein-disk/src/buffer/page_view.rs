@@ -24,6 +24,7 @@ use std::sync::MutexGuard;
 use skein_sync::atomic::Ordering;
 use skein_sync::cache::prefetch_read;
 use skein_sync::locks::lock;
+use skein_sync::mutex;
 use skein_sync::reclaim::{LocalGuard, PROTECT};
 use skein_sync::spin::Backoff;
 
@@ -96,13 +97,33 @@ impl From<DiskError> for WalkStop {
     }
 }
 
+/// The result of a walk over pages, or the reason why it stopped.
+pub(crate) type WalkResult<T> = std::result::Result<T, WalkStop>;
+
+/// Access to pages, one at a time, for a reader's walk and for the writer.
+pub(crate) trait PageReader {
+    /// Returns the bytes of a page. Loads it if the walk can do so.
+    fn page(&mut self, id: PageId) -> WalkResult<&PageBytes>;
+
+    /// Passes a page to `look` without keeping the page afterwards.
+    fn with_page<T>(&mut self, id: PageId, look: impl FnOnce(&PageBytes) -> T) -> WalkResult<T> {
+        self.page(id).map(look)
+    }
+
+    /// Returns the bytes of a long value that was loaded as a whole, or the reason why that failed.
+    /// Returns `None` if the caller has to read its pages.
+    fn long(&mut self, _: LongValueId) -> Option<WalkResult<&[u8]>> {
+        None
+    }
+}
+
 /// Pages that stay in memory while they are viewed, so that several of them can be used at once.
 pub(crate) trait SharedPages {
     /// Returns the bytes of a page.
-    fn page(&self, id: PageId) -> std::result::Result<&PageBytes, WalkStop>;
+    fn page(&self, id: PageId) -> WalkResult<&PageBytes>;
 
     /// Returns the bytes of a long value if it was loaded as a whole.
-    fn long(&self, long: LongValueId) -> Option<std::result::Result<&[u8], WalkStop>>;
+    fn long(&self, long: LongValueId) -> Option<WalkResult<&[u8]>>;
 
     /// Prefetches a page's frame if the page is in memory.
     fn prefetch(&self, id: PageId);
@@ -110,6 +131,17 @@ pub(crate) trait SharedPages {
     /// Returns the number of the version of all pages. Two valid walks with the same number see the
     /// same bytes.
     fn moment(&self) -> u64;
+}
+
+impl<V: SharedPages> PageReader for &V {
+    #[inline]
+    fn page(&mut self, id: PageId) -> WalkResult<&PageBytes> {
+        SharedPages::page(*self, id)
+    }
+
+    fn long(&mut self, long: LongValueId) -> Option<WalkResult<&[u8]>> {
+        SharedPages::long(*self, long)
+    }
 }
 
 /// The pages as a walk sees them.
@@ -144,7 +176,7 @@ impl FetchedPages<'_> {
 
 impl SharedPages for PageView<'_> {
     #[inline]
-    fn page(&self, id: PageId) -> std::result::Result<&PageBytes, WalkStop> {
+    fn page(&self, id: PageId) -> WalkResult<&PageBytes> {
         let Some(entry) = self.buffer.table.get(id) else { return Err(WalkStop::no_page(id)) };
         let frame = entry.frame.load(PROTECT);
         // SAFETY: the guard protects the frame for the lifetime of the view.
@@ -160,7 +192,7 @@ impl SharedPages for PageView<'_> {
         Ok(&frame.bytes)
     }
 
-    fn long(&self, long: LongValueId) -> Option<std::result::Result<&[u8], WalkStop>> {
+    fn long(&self, long: LongValueId) -> Option<WalkResult<&[u8]>> {
         self.fetched.long.get(long)
     }
 
@@ -220,10 +252,7 @@ impl BufferManager {
     ///
     /// # Errors
     /// The walk failed, a page is damaged, or the file is closed.
-    pub(crate) fn read_with<T>(
-        &self,
-        mut walk: impl FnMut(&PageView<'_>) -> std::result::Result<T, WalkStop>,
-    ) -> Result<T> {
+    pub(crate) fn read_with<T>(&self, mut walk: impl FnMut(&PageView<'_>) -> WalkResult<T>) -> Result<T> {
         self.repeat_walk(|fetched, _| self.walk_once(fetched, &mut walk))
     }
 
@@ -234,7 +263,7 @@ impl BufferManager {
     /// As [`read_with`](Self::read_with).
     pub(super) fn repeat_walk<'b, T>(
         &'b self,
-        mut walk: impl FnMut(&mut FetchedPages<'b>, WalkRound) -> (std::result::Result<T, WalkStop>, bool),
+        mut walk: impl FnMut(&mut FetchedPages<'b>, WalkRound) -> (WalkResult<T>, bool),
     ) -> Result<T> {
         let mut fetched = FetchedPages::default();
         let mut backoff = Backoff::new();
@@ -242,7 +271,7 @@ impl BufferManager {
         let mut writer = WriterExclusion::begin(self);
         loop {
             // After too many invalid walks, no write is published during this one.
-            let publish_lock = (invalid_walks > INVALID_WALKS_MOST).then(|| lock(&self.publishing));
+            let publish_lock = (invalid_walks > INVALID_WALKS_MOST).then(|| mutex::lock(&self.publishing));
             let round = if publish_lock.is_some() { WalkRound::Publishing } else { WalkRound::Optimistic };
             let moment = self.published.begin_walk();
             let (result, is_valid) = walk(&mut fetched, round);
@@ -273,8 +302,8 @@ impl BufferManager {
     fn walk_once<T>(
         &self,
         fetched: &FetchedPages<'_>,
-        walk: &mut impl FnMut(&PageView<'_>) -> std::result::Result<T, WalkStop>,
-    ) -> (std::result::Result<T, WalkStop>, bool) {
+        walk: &mut impl FnMut(&PageView<'_>) -> WalkResult<T>,
+    ) -> (WalkResult<T>, bool) {
         let guard = self.collector.enter();
         let before = self.published.begin_walk();
         let view = PageView {

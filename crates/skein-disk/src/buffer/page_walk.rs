@@ -23,10 +23,9 @@ use skein_sync::reclaim::{LocalGuard, PROTECT};
 
 use super::page_table::PageTableEntry;
 use super::page_view::{FetchedPages, WalkRound};
-use super::{BufferManager, LongValueId, WalkStop, WantedPages};
+use super::{BufferManager, LongValueId, PageReader, WalkResult, WalkStop, WantedPages};
 use crate::Result;
 use crate::page::{PageBytes, PageId};
-use crate::record::WalkResult;
 
 /// The pages as a walk sees them, one at a time.
 #[derive(Debug)]
@@ -43,10 +42,9 @@ pub(crate) struct PageWalk<'w, 'b> {
     used: Vec<PageId>,
 }
 
-impl PageWalk<'_, '_> {
-    /// Returns the bytes of a page, and loads it if it is not in memory.
+impl PageReader for PageWalk<'_, '_> {
     #[inline]
-    pub(crate) fn page(&mut self, id: PageId) -> WalkResult<&PageBytes> {
+    fn page(&mut self, id: PageId) -> WalkResult<&PageBytes> {
         let Some(entry) = self.buffer.table.get(id) else { return Err(WalkStop::no_page(id)) };
         loop {
             if let Some(found) = self.find(id, entry) {
@@ -57,20 +55,21 @@ impl PageWalk<'_, '_> {
         }
     }
 
-    /// Passes a page of a long value to `look`. A page that is not in memory stops the walk,
-    /// because long values are loaded outside of walks (`long_values.rs`).
-    pub(crate) fn with_page<T>(&mut self, id: PageId, look: impl FnOnce(&PageBytes) -> T) -> WalkResult<T> {
+    /// Looks at a page of a long value. A page that is not in memory stops the walk, because long
+    /// values are loaded outside of walks (`long_values.rs`).
+    fn with_page<T>(&mut self, id: PageId, look: impl FnOnce(&PageBytes) -> T) -> WalkResult<T> {
         let Some(entry) = self.buffer.table.get(id) else { return Err(WalkStop::no_page(id)) };
         let found = self.find(id, entry).ok_or_else(|| WalkStop::Missing(vec![WantedPages::Page(id)]))?;
         // SAFETY: invariant 1; the walk is borrowed until the end of the function.
         Ok(look(unsafe { found.as_ref() }))
     }
 
-    /// Returns the bytes of a long value if it was loaded.
-    pub(crate) fn long(&mut self, long: LongValueId) -> Option<WalkResult<&[u8]>> {
+    fn long(&mut self, long: LongValueId) -> Option<WalkResult<&[u8]>> {
         self.fetched.long.get(long)
     }
+}
 
+impl PageWalk<'_, '_> {
     #[inline]
     fn find(&mut self, id: PageId, entry: &PageTableEntry) -> Option<NonNull<PageBytes>> {
         let _guard = self.guard.get_or_insert_with(|| self.buffer.collector.enter());

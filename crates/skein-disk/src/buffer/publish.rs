@@ -22,12 +22,12 @@
 //! removed, in step 5. Then its frame leaves the table together with the place, under the lock of
 //! its stripe: a frame in the table is dirty, or lies at the page's place, which has a reason.
 
-use std::collections::BTreeSet;
 use std::ptr;
-use std::sync::{Arc, MutexGuard};
+use std::sync::Arc;
 
 use skein_sync::atomic::Ordering;
 use skein_sync::locks::lock;
+use skein_sync::mutex::{self, MutexGuard};
 
 use super::frame::PageFrame;
 use super::private_pages::PublishedPages;
@@ -163,7 +163,7 @@ impl BufferManager {
     fn remove_freed(&self, id: PageId) {
         let Some(entry) = self.table.get(id) else { return };
         let loaded = {
-            let _stripe = lock(self.stripe(id));
+            let _stripe = self.lock_stripe(id);
             self.set_place(entry, None);
             entry.frame.swap(ptr::null_mut(), Ordering::SeqCst)
         };
@@ -181,7 +181,9 @@ impl BufferManager {
 
     /// Locks the stripes of pages, in the order of their numbers. It waits for loads of such pages.
     fn lock_stripes(&self, pages: &[(PageId, PagePlace)]) -> Vec<MutexGuard<'_, ()>> {
-        let stripes: BTreeSet<usize> = pages.iter().map(|(id, _)| id.0 as usize % STRIPES).collect();
-        stripes.into_iter().map(|stripe| lock(&self.stripes[stripe])).collect()
+        let mut stripes: Vec<usize> = pages.iter().map(|(id, _)| id.0 as usize % STRIPES).collect();
+        stripes.sort_unstable();
+        stripes.dedup();
+        stripes.into_iter().map(|stripe| mutex::lock(&self.stripes[stripe])).collect()
     }
 }

@@ -1,8 +1,9 @@
-//! The buffer manager against a model: pages of numbers, with a cache so small that every step
-//! evicts.
+//! The buffer manager: pages of numbers, with a cache so small that every step evicts. Here are
+//! power cuts, errors, foreign files, and reads from the mapped file.
 //!
-//! In files of their own: `concurrent` (threads), `moments` (snapshots), `place_census` (the use of
-//! every place), `spilled` (large writes), `walks` (longer than the cache).
+//! In files of their own: `moments` (random steps against a model, and snapshots), `concurrent`
+//! (threads), `place_census` (the use of every place), `spilled` (large writes), `walks` (longer
+//! than the cache).
 
 mod concurrent;
 mod moments;
@@ -17,35 +18,16 @@ use proptest::prelude::*;
 use skein_log::storage::Storage;
 use skein_log::storage::sim::{SimError, SimStorage};
 
-use super::checkpoint::CheckpointMoment;
 use super::open::CacheOptions;
-use super::{BufferManager, SharedPages, WalkStop};
+use super::{BufferManager, PageWriter, SharedPages, WalkResult, WalkStop};
 use crate::ReplacementPolicy;
 use crate::page::{DiskPageKind, PageBytes, PageId, u64_at};
 use crate::page_file::{ReadMode, forge_format};
+pub(super) use crate::test_fixtures::open_file as open;
+use crate::test_fixtures::{FILE, new_file, take_checkpoint};
 
-const FILE: &str = "/db/data";
-
-pub(super) fn open(storage: &SimStorage, pages: usize) -> crate::Result<BufferManager> {
-    storage.create_dir_all(Path::new("/db")).unwrap();
-    let policy = if pages.is_multiple_of(2) { ReplacementPolicy::Lru } else { ReplacementPolicy::S3Fifo };
-    BufferManager::open(
-        storage,
-        Path::new(FILE),
-        [7; 16],
-        CacheOptions { pages, policy, reading: ReadMode::Calls },
-    )
-}
-
-fn checkpoint(buffer: &BufferManager, sequence: u64) -> crate::Result<()> {
-    let moment = || CheckpointMoment {
-        sequence,
-        keys: 0,
-        epoch: sequence / 2,
-        catalog: PageId(3),
-        ..CheckpointMoment::default()
-    };
-    buffer.checkpoint(moment, |_| Ok(()), None)
+pub(super) fn checkpoint(buffer: &BufferManager, sequence: u64) -> crate::Result<()> {
+    take_checkpoint(buffer, sequence, PageId(3))
 }
 
 /// Returns the number that fills a page.
@@ -54,18 +36,36 @@ fn number(page: &PageBytes) -> Result<u64, String> {
     if u64_at(page.body(), 4_000) == number { Ok(number) } else { Err("a page of two forms".to_owned()) }
 }
 
-fn set(page: &mut PageBytes, number: u64) {
+pub(super) fn set(page: &mut PageBytes, number: u64) {
     page.body_mut()[..8].copy_from_slice(&number.to_le_bytes());
     page.body_mut()[4_000..4_008].copy_from_slice(&number.to_le_bytes());
 }
 
+/// Returns the number of a page that a walk has found.
+pub(super) fn number_in(id: PageId, page: WalkResult<&PageBytes>) -> WalkResult<u64> {
+    number(page?).map_err(|what| WalkStop::Damaged(id, what))
+}
+
+/// Publishes new pages with these numbers, by one write.
+fn make_all(buffer: &BufferManager, numbers: impl IntoIterator<Item = u64>) -> crate::Result<Vec<PageId>> {
+    let (mut writer, mut ids) = (buffer.write(), Vec::new());
+    for number in numbers {
+        let id = writer.make(DiskPageKind::Records)?;
+        set(writer.page_mut(id)?, number);
+        ids.push(id);
+    }
+    writer.publish()?;
+    Ok(ids)
+}
+
 /// Publishes a page with this number.
-fn make(buffer: &BufferManager, to: u64) -> PageId {
-    let mut writer = buffer.write();
-    let id = writer.make(DiskPageKind::Records).unwrap();
-    set(writer.page_mut(id).unwrap(), to);
-    writer.publish().unwrap();
-    id
+pub(super) fn make(buffer: &BufferManager, to: u64) -> PageId {
+    make_all(buffer, [to]).unwrap()[0]
+}
+
+/// Publishes pages with these numbers, by a write each.
+fn make_pages(buffer: &BufferManager, numbers: impl IntoIterator<Item = u64>) -> Vec<PageId> {
+    numbers.into_iter().map(|to| make(buffer, to)).collect()
 }
 
 /// Gives all of these pages a number, by one write.
@@ -83,100 +83,25 @@ fn free(buffer: &BufferManager, id: PageId) {
     writer.publish().unwrap();
 }
 
-fn read(buffer: &BufferManager, id: PageId) -> crate::Result<u64> {
-    buffer.read_with(|view| number(view.page(id)?).map_err(|what| WalkStop::Damaged(id, what)))
+pub(super) fn read(buffer: &BufferManager, id: PageId) -> crate::Result<u64> {
+    buffer.read_with(|view| number_in(id, view.page(id)))
 }
 
-#[derive(Clone, Debug)]
-enum BufferStep {
-    Make(u64),
-    Change(Vec<usize>, u64),
-    Free(usize),
-    GiveUp(usize),
-    Read(usize),
-    Checkpoint,
-    Crash(u64),
+/// Returns the numbers of pages at one moment.
+fn read_all(buffer: &BufferManager, ids: &[PageId]) -> Vec<u64> {
+    buffer.read_with(|view| ids.iter().map(|id| number_in(*id, view.page(*id))).collect()).unwrap()
 }
 
-fn steps() -> impl Strategy<Value = Vec<BufferStep>> {
-    let step = prop_oneof![
-        4 => any::<u64>().prop_map(BufferStep::Make),
-        4 => (prop::collection::vec(any::<usize>(), 1..4), any::<u64>()).prop_map(|(at, number)| BufferStep::Change(at, number)),
-        2 => any::<usize>().prop_map(BufferStep::Free),
-        1 => any::<usize>().prop_map(BufferStep::GiveUp),
-        8 => any::<usize>().prop_map(BufferStep::Read),
-        1 => Just(BufferStep::Checkpoint),
-        1 => any::<u64>().prop_map(BufferStep::Crash),
-    ];
-    prop::collection::vec(step, 1..300)
+/// Adds one to the number of a page, and subtracts it from that of another one.
+fn move_one(writer: &mut PageWriter<'_>, from: PageId, to: PageId) {
+    let of = number(writer.page(from).unwrap()).unwrap();
+    set(writer.page_mut(from).unwrap(), of - 1);
+    let of = number(writer.page(to).unwrap()).unwrap();
+    set(writer.page_mut(to).unwrap(), of + 1);
 }
 
 fn pick(model: &BTreeMap<PageId, u64>, at: usize) -> Option<PageId> {
     model.keys().nth(at % model.len().max(1)).copied()
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
-
-    #[test]
-    fn pages_keep_their_contents(steps in steps(), cache in 16_usize..20) {
-        let storage = SimStorage::new();
-        let mut buffer = open(&storage, cache).unwrap();
-        let mut model: BTreeMap<PageId, u64> = BTreeMap::new();
-        let (mut durable, mut sequence) = (model.clone(), 0);
-        for step in steps {
-            match step {
-                BufferStep::Make(to) => prop_assert_eq!(model.insert(make(&buffer, to), to), None),
-                BufferStep::Change(at, to) => {
-                    let mut writer = buffer.write();
-                    for at in at {
-                        let Some(id) = pick(&model, at) else { continue };
-                        set(writer.page_mut(id).unwrap(), to);
-                        model.insert(id, to);
-                    }
-                    writer.publish().unwrap();
-                }
-                BufferStep::Free(at) => {
-                    let Some(id) = pick(&model, at) else { continue };
-                    free(&buffer, id);
-                    model.remove(&id);
-                }
-                BufferStep::GiveUp(at) => {
-                    let mut writer = buffer.write();
-                    let id = writer.make(DiskPageKind::Overflow).unwrap();
-                    set(writer.page_mut(id).unwrap(), 1);
-                    if let Some(id) = pick(&model, at) {
-                        set(writer.page_mut(id).unwrap(), 99);
-                        writer.free(id);
-                    }
-                }
-                BufferStep::Read(at) => {
-                    if let Some(id) = pick(&model, at) {
-                        prop_assert_eq!(read(&buffer, id).unwrap(), model[&id]);
-                    }
-                }
-                BufferStep::Checkpoint => {
-                    sequence += 1;
-                    checkpoint(&buffer, sequence).unwrap();
-                    durable = model.clone();
-                }
-                BufferStep::Crash(seed) => {
-                    drop(buffer);
-                    storage.reboot(seed);
-                    buffer = open(&storage, cache).unwrap();
-                    model = durable.clone();
-                    prop_assert_eq!(buffer.header().sequence, sequence);
-                }
-            }
-            prop_assert!(buffer.stats().resident <= cache);
-        }
-        for (id, to) in &model {
-            prop_assert_eq!(read(&buffer, *id).unwrap(), *to);
-        }
-        let stats = buffer.stats();
-        let kept = model.len() + 2 * durable.len() + 10;
-        prop_assert!((stats.file_pages - stats.free_pages) as usize <= kept, "{:?} for {}", stats, model.len());
-    }
 }
 
 /// Fills pages, takes a checkpoint, changes all pages and takes another one. The power is cut at
@@ -185,12 +110,7 @@ proptest! {
 fn a_power_cut_leaves_the_old_or_the_new_checkpoint() {
     let run = |storage: &SimStorage, cut: Option<u64>| -> crate::Result<u64> {
         let buffer = open(storage, 16)?;
-        let mut writer = buffer.write();
-        let ids: Vec<PageId> = (0..12).map(|_| writer.make(DiskPageKind::Records).unwrap()).collect();
-        for id in &ids {
-            set(writer.page_mut(*id).unwrap(), 1);
-        }
-        writer.publish()?;
+        let ids = make_all(&buffer, [1; 12])?;
         checkpoint(&buffer, 1)?;
         let begin = storage.operations();
         if let Some(cut) = cut {
@@ -230,17 +150,13 @@ fn a_power_cut_leaves_the_old_or_the_new_checkpoint() {
 fn an_error_is_reported_and_loses_nothing() {
     for error in [SimError::Io, SimError::NoSpace] {
         for at in 1..80 {
-            let storage = SimStorage::new();
-            let buffer = open(&storage, 16).unwrap();
+            let (storage, buffer) = new_file(16);
             let mut model = BTreeMap::new();
             storage.fail_at(storage.operations() + at, error, false);
             let mut failed = 0;
             for number in 0..60 {
-                let mut writer = buffer.write();
-                let id = writer.make(DiskPageKind::Records).unwrap();
-                set(writer.page_mut(id).unwrap(), number);
-                match writer.publish() {
-                    Ok(()) => _ = model.insert(id, number),
+                match make_all(&buffer, [number]) {
+                    Ok(ids) => _ = model.insert(ids[0], number),
                     Err(_) => failed += 1,
                 }
                 if number == 40 {
@@ -269,8 +185,7 @@ fn an_error_is_reported_and_loses_nothing() {
 fn foreign_and_damaged_files_are_refused_unchanged() {
     let path = Path::new(FILE);
     let refused = |prepare: &dyn Fn(&SimStorage)| {
-        let storage = SimStorage::new();
-        let buffer = open(&storage, 16).unwrap();
+        let (storage, buffer) = new_file(16);
         let id = make(&buffer, 5);
         checkpoint(&buffer, 1).unwrap();
         drop(buffer);
@@ -344,13 +259,9 @@ fn pages_can_be_read_from_the_mapped_file() {
     storage.create_dir_all(Path::new("/db")).unwrap();
     let cache = CacheOptions { pages: 16, policy: ReplacementPolicy::Lru, reading: mapping() };
     let buffer = BufferManager::open(&storage, Path::new(FILE), [1; 16], cache).unwrap();
-    let mut writer = buffer.write();
-    let ids: Vec<PageId> = (0..15).map(|_| writer.make(DiskPageKind::Records).unwrap()).collect();
-    writer.publish().unwrap();
+    let ids = make_all(&buffer, [0; 15]).unwrap();
     checkpoint(&buffer, 1).unwrap();
-    let mut writer = buffer.write();
-    (0..15).for_each(|_| _ = writer.make(DiskPageKind::Records).unwrap());
-    writer.publish().unwrap();
+    make_all(&buffer, [0; 15]).unwrap();
     let refused = read(&buffer, ids[0]).unwrap_err().to_string();
     assert!(refused.contains("this storage cannot be mapped into memory"), "{refused}");
 }

@@ -48,7 +48,7 @@ impl UncachedPage<'_> {
             return;
         }
         let is_stored = {
-            let _stripe = lock(buffer.stripe(id));
+            let _stripe = buffer.lock_stripe(id);
             let page = self.page.take().filter(|_| entry.place() == Some(self.place));
             page.is_some_and(|page| {
                 BufferManager::install_frame(entry, PageFrame::read(id, page, self.place))
@@ -68,7 +68,7 @@ impl BufferManager {
     /// Reads a page without the cache. Returns `None` if there is no such page or it is in memory.
     pub(super) fn read_uncached(&self, id: PageId) -> Result<Option<UncachedPage<'_>>> {
         let Some(entry) = self.table.get(id) else { return Ok(None) };
-        let _stripe = lock(self.stripe(id));
+        let _stripe = self.lock_stripe(id);
         if !entry.frame.load(PROTECT).is_null() {
             return Ok(None);
         }

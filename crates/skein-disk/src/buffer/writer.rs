@@ -16,7 +16,7 @@ use super::frame::PageFrame;
 use super::page_table::PageTableEntry;
 use super::page_view::NO_PAGE_HERE;
 use super::private_pages::PrivatePages;
-use super::{BufferManager, UncachedPage, WalkStop};
+use super::{BufferManager, PageReader, UncachedPage, WalkResult, WalkStop};
 use crate::page::{DiskPageKind, PageBytes, PageId};
 use crate::page_buf::PageBuf;
 use crate::{DiskError, Result};
@@ -260,6 +260,16 @@ impl PageWriter<'_> {
     /// Returns the pages of the cache when the write began.
     pub(crate) fn cache(&self) -> usize {
         self.cache
+    }
+}
+
+impl PageReader for PageWriter<'_> {
+    fn page(&mut self, id: PageId) -> WalkResult<&PageBytes> {
+        Ok(PageWriter::page(self, id)?)
+    }
+
+    fn with_page<T>(&mut self, id: PageId, look: impl FnOnce(&PageBytes) -> T) -> WalkResult<T> {
+        Ok(PageWriter::with_page(self, id, look)?)
     }
 }
 

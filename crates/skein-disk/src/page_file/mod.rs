@@ -46,7 +46,7 @@ use crate::page_buf::PageBuf;
 use crate::{DiskError, Result};
 
 /// The step of the file's growth, in pages.
-pub(crate) const GROWTH: u32 = 1024;
+pub(crate) const GROWTH: u32 = if cfg!(skein_loom) { 16 } else { 1024 };
 
 /// The memory of a page: mapped from the file or owned.
 #[derive(Debug)]

@@ -21,11 +21,9 @@ mod tests;
 pub(crate) use slotted::{BODY, PageRecords, PageRecordsMut, SLOT, prefetch_slot};
 
 use crate::Result;
-use crate::buffer::{FrozenPages, LongValueId, MomentPages, PageWalk, PageWriter, SharedPages, WalkStop};
+pub(crate) use crate::buffer::{PageReader, WalkResult};
+use crate::buffer::{PageWriter, WalkStop};
 use crate::page::{DiskPageKind, PageBytes, PageId, u32_at};
-
-/// The result of a walk over pages, or the reason why it stopped.
-pub(crate) type WalkResult<T> = std::result::Result<T, WalkStop>;
 
 /// Bytes of a pointer: a record's id in another record.
 pub(crate) const POINTER: usize = 8;
@@ -54,76 +52,6 @@ impl RecordId {
     pub(crate) fn of(bytes: &[u8]) -> Self {
         let page = PageId(u32_at(bytes, 0));
         u16::try_from(u32_at(bytes, 4)).map_or(Self::NONE, |slot| Self { page, slot })
-    }
-}
-
-/// Access to pages, for a reader's walk and for the writer.
-pub(crate) trait PageReader {
-    /// Returns the bytes of a page.
-    fn page(&mut self, id: PageId) -> WalkResult<&PageBytes>;
-
-    /// Passes a page to `look` without keeping the page afterwards.
-    fn with_page<T>(&mut self, id: PageId, look: impl FnOnce(&PageBytes) -> T) -> WalkResult<T> {
-        self.page(id).map(look)
-    }
-
-    /// Returns the bytes of a long value that was loaded as a whole, or the reason why that failed.
-    /// Returns `None` if the caller has to read its pages.
-    fn long(&mut self, _: LongValueId) -> Option<WalkResult<&[u8]>> {
-        None
-    }
-}
-
-impl<V: SharedPages> PageReader for &V {
-    #[inline]
-    fn page(&mut self, id: PageId) -> WalkResult<&PageBytes> {
-        SharedPages::page(*self, id)
-    }
-
-    fn long(&mut self, long: LongValueId) -> Option<WalkResult<&[u8]>> {
-        SharedPages::long(*self, long)
-    }
-}
-
-impl PageReader for PageWalk<'_, '_> {
-    #[inline]
-    fn page(&mut self, id: PageId) -> WalkResult<&PageBytes> {
-        PageWalk::page(self, id)
-    }
-
-    fn with_page<T>(&mut self, id: PageId, look: impl FnOnce(&PageBytes) -> T) -> WalkResult<T> {
-        PageWalk::with_page(self, id, look)
-    }
-
-    fn long(&mut self, long: LongValueId) -> Option<WalkResult<&[u8]>> {
-        PageWalk::long(self, long)
-    }
-}
-
-impl PageReader for MomentPages<'_> {
-    #[inline]
-    fn page(&mut self, id: PageId) -> WalkResult<&PageBytes> {
-        MomentPages::page(self, id)
-    }
-
-    fn with_page<T>(&mut self, id: PageId, look: impl FnOnce(&PageBytes) -> T) -> WalkResult<T> {
-        MomentPages::with_page(self, id, look)
-    }
-}
-
-impl PageReader for PageWriter<'_> {
-    fn page(&mut self, id: PageId) -> WalkResult<&PageBytes> {
-        Ok(PageWriter::page(self, id)?)
-    }
-
-    fn with_page<T>(&mut self, id: PageId, look: impl FnOnce(&PageBytes) -> T) -> WalkResult<T> {
-        Ok(PageWriter::with_page(self, id, look)?)
-    }
-}
-
-impl PageReader for FrozenPages<'_, '_> {
-    fn page(&mut self, id: PageId) -> WalkResult<&PageBytes> {
-        Ok(FrozenPages::page(self, id)?)
     }
 }
 

@@ -61,7 +61,7 @@ impl DiskStore {
     /// The first violation of an invariant.
     ///
     /// ```
-    /// # use skein_disk::{DiskOptions, DiskStore, ScanRequest, WalkDirection};
+    /// # use skein_disk::{DiskOptions, DiskStore, ScanRequest};
     /// # let folder = tempfile::tempdir()?;
     /// # let store = DiskStore::open(folder.path(), DiskOptions::default())?;
     /// use std::ops::Bound::{Excluded, Unbounded};
@@ -69,14 +69,7 @@ impl DiskStore {
     /// let (mut last, mut seen) = (None::<Vec<u8>>, 0);
     /// loop {
     ///     let lower = last.as_deref().map_or(Unbounded, Excluded);
-    ///     let found = store.walk(&ScanRequest {
-    ///         lower,
-    ///         upper: Unbounded,
-    ///         direction: WalkDirection::Forward,
-    ///         keys: 100,
-    ///         bytes: 1 << 20,
-    ///         values: true,
-    ///     })?;
+    ///     let found = store.walk(&ScanRequest { lower, keys: 100, ..ScanRequest::default() })?;
     ///     let before = seen;
     ///     seen += found.entries.len() as u64;
     ///     store.check_scanned(before, seen)?;

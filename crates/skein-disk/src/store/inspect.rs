@@ -20,7 +20,7 @@ use super::log_record;
 use super::spaces::check_spaces;
 use super::{FILE, LOG, parts, tell_pages};
 use crate::buffer::{DurableState, WalkStop, read_state};
-use crate::catalog::{Catalog, NamedCountedSet, NamedTrie};
+use crate::catalog::{Catalog, CatalogEntry, NamedTrie};
 use crate::page::{PAGE, PageBytes, PageId, PagePlace};
 use crate::page_buf::PageBuf;
 use crate::page_file::{FileHeader, PageFile, offset_of};
@@ -174,8 +174,10 @@ pub fn kind_of(folder: impl AsRef<Path>, storage: &dyn Storage) -> Result<Option
     let folder = folder.as_ref();
     let Some(file) = PageFile::open(storage, &folder.join(FILE), false)? else { return Ok(None) };
     let (durable, _) = read_state(&file).map_err(|error| parts::damage_of_file(storage, folder, error))?;
-    let tries = tries(&file, &durable)?;
-    Ok(tries.iter().find(|found| found.name == KeySpace::Main.name()).map(NamedTrie::kind))
+    Ok(catalog(&file, &durable)?.into_iter().find_map(|entry| match entry {
+        CatalogEntry::Trie(found) if found.name == KeySpace::Main.name() => Some(found.kind()),
+        _ => None,
+    }))
 }
 
 fn open(folder: &Path, storage: &dyn Storage) -> Result<PageFile> {
@@ -237,22 +239,13 @@ impl PageReader for InspectedPages<'_> {
     }
 }
 
-/// Returns the tries of the catalog.
-fn tries(file: &PageFile, durable: &DurableState) -> Result<Vec<NamedTrie>> {
+/// Returns the entries of the catalog.
+fn catalog(file: &PageFile, durable: &DurableState) -> Result<Vec<CatalogEntry>> {
     if durable.header.sequence == 0 {
         return Ok(Vec::new());
     }
     let mut reader = InspectedPages::new(file, durable);
     Catalog::at(durable.header.catalog()).list(&mut reader).map_err(|stop| reader.fault(stop))
-}
-
-/// Returns the counted sets of the catalog.
-fn counted_sets(file: &PageFile, durable: &DurableState) -> Result<Vec<NamedCountedSet>> {
-    if durable.header.sequence == 0 {
-        return Ok(Vec::new());
-    }
-    let mut reader = InspectedPages::new(file, durable);
-    Catalog::at(durable.header.catalog()).counted_sets(&mut reader).map_err(|stop| reader.fault(stop))
 }
 
 /// Checks every page and, if all are intact, every trie and that it owns its pages alone.
@@ -273,32 +266,35 @@ fn pages(
     }
     tell_pages(progress, found.pages % TOLD_TOGETHER)?;
     let is_whole = found.damage.is_empty();
-    let Some(tries) = keep_damage(tries(file, durable), found)? else { return Ok(()) };
+    let Some(entries) = keep_damage(catalog(file, durable), found)? else { return Ok(()) };
     let (mut reader, mut owners) =
         (InspectedPages::new(file, durable), PageOwners::of_ids(durable.places.len()));
     if is_whole {
         let claimed = claim_others(durable, &mut reader, &mut owners);
         keep_damage(claimed.map_err(|stop| reader.fault(stop)), found)?;
     }
-    for NamedTrie { name, trie, values } in tries {
-        let mut census = None;
-        if is_whole {
-            owners.begin(format!("the trie `{name}`"));
-            let checked = trie.check(&mut reader, |page| owners.claim(page));
-            census = keep_damage(checked.map_err(|stop| reader.fault(stop)), found)?;
+    for entry in entries {
+        match entry {
+            CatalogEntry::Trie(NamedTrie { name, trie, values }) => {
+                let mut census = None;
+                if is_whole {
+                    owners.begin(format!("the trie `{name}`"));
+                    let checked = trie.check(&mut reader, |page| owners.claim(page));
+                    census = keep_damage(checked.map_err(|stop| reader.fault(stop)), found)?;
+                }
+                found.tries.push(TrieInspection { name, shape: trie.shape(), values, census });
+            }
+            CatalogEntry::Set(name, set) => {
+                let mut keys = None;
+                if is_whole {
+                    owners.begin(format!("the set of keys `{name}`"));
+                    let checked = set.check(&mut reader, |page| owners.claim(page));
+                    let census = keep_damage(checked.map_err(|stop| reader.fault(stop)), found)?;
+                    keys = census.map(|census| census.keys);
+                }
+                found.key_sets.push(KeySetInspection { name, keys });
+            }
         }
-        found.tries.push(TrieInspection { name, shape: trie.shape(), values, census });
-    }
-    for NamedCountedSet { name, set } in keep_damage(counted_sets(file, durable), found)?.unwrap_or_default()
-    {
-        let mut keys = None;
-        if is_whole {
-            owners.begin(format!("the set of keys `{name}`"));
-            let checked = set.check(&mut reader, |page| owners.claim(page));
-            let census = keep_damage(checked.map_err(|stop| reader.fault(stop)), found)?;
-            keys = census.map(|census| census.keys);
-        }
-        found.key_sets.push(KeySetInspection { name, keys });
     }
     // A damaged structure was not walked to its end.
     if found.damage.is_empty() {

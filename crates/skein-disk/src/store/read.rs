@@ -69,22 +69,16 @@ impl DiskStore {
     /// Returns the keys of a range in order, with their values and versions at one moment.
     ///
     /// ```
-    /// # use skein_disk::{DiskOptions, DiskStore, ScanRequest, WalkDirection};
+    /// # use skein_disk::{DiskOptions, DiskStore, ScanRequest};
     /// # let folder = tempfile::tempdir()?;
     /// # let store = DiskStore::open(folder.path(), DiskOptions::default())?;
-    /// use std::ops::Bound::{Excluded, Unbounded};
+    /// use std::ops::Bound::Excluded;
     ///
     /// for key in ["bean goose", "grey goose", "swan"] {
     ///     store.set(key.as_bytes(), b"")?;
     /// }
-    /// let found = store.range(&ScanRequest {
-    ///     lower: Excluded(b"bean goose"),
-    ///     upper: Unbounded,
-    ///     direction: WalkDirection::Forward,
-    ///     keys: 1,
-    ///     bytes: 1 << 20,
-    ///     values: true,
-    /// })?;
+    /// let lower = Excluded(&b"bean goose"[..]);
+    /// let found = store.range(&ScanRequest { lower, keys: 1, ..ScanRequest::default() })?;
     /// assert_eq!(found.entries[0].key, b"grey goose");
     /// assert!(found.more);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -105,23 +99,16 @@ impl DiskStore {
     /// excludes a key: the last key of the previous result, even if it was removed.
     ///
     /// ```
-    /// # use skein_disk::{DiskOptions, DiskStore, ScanRequest, TrieShape, WalkDirection};
+    /// # use skein_disk::{DiskOptions, DiskStore, ScanRequest, TrieShape};
     /// # let folder = tempfile::tempdir()?;
     /// # let options = DiskOptions { shape: TrieShape::Hash { n: 16 }, ..DiskOptions::default() };
     /// # let store = DiskStore::open(folder.path(), options)?;
-    /// use std::ops::Bound::{Excluded, Unbounded};
+    /// use std::ops::Bound::Excluded;
     ///
     /// for key in ["bean goose", "grey goose", "swan"] {
     ///     store.set(key.as_bytes(), b"")?;
     /// }
-    /// let first = ScanRequest {
-    ///     lower: Unbounded,
-    ///     upper: Unbounded,
-    ///     direction: WalkDirection::Forward,
-    ///     keys: 2,
-    ///     bytes: 1 << 20,
-    ///     values: true,
-    /// };
+    /// let first = ScanRequest { keys: 2, ..ScanRequest::default() };
     /// let found = store.walk(&first)?;
     /// assert!(found.more);
     /// let after = Excluded(&found.entries[1].key[..]);

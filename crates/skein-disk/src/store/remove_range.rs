@@ -4,7 +4,7 @@ use std::ops::Bound;
 
 use super::log_record::LoggedWrite;
 use super::transaction::DiskTransaction;
-use crate::trie::{ScanRequest, WalkDirection};
+use crate::trie::ScanRequest;
 use crate::{KeySpace, Result};
 
 /// Bytes that are read at once to find the next keys. In a hash trie the keys are in the values.
@@ -72,8 +72,8 @@ impl DiskTransaction<'_> {
         most: usize,
     ) -> Result<(Vec<Vec<u8>>, bool)> {
         let is_all = (lower, upper) == (Bound::Unbounded, Bound::Unbounded);
-        let direction = WalkDirection::Forward;
-        let request = ScanRequest { lower, upper, direction, keys: most, bytes: BYTES, values: false };
+        let limits = ScanRequest { keys: most, bytes: BYTES, values: false, ..ScanRequest::default() };
+        let request = ScanRequest { lower, upper, ..limits };
         let found = if is_all { self.walk_in(space, &request)? } else { self.range_in(space, &request)? };
         Ok((found.entries.into_iter().map(|entry| entry.key).collect(), found.more))
     }

@@ -22,7 +22,7 @@ use skein_sync::atomic::Ordering;
 
 use super::{DiskShared, DiskStore, FolderLock, FoundValues};
 use crate::buffer::{KeptVersionKey, MomentKey};
-use crate::trie::{DiskTrie, LookupProgress, ScanEntries, ScanRequest, TrieCensus, exceeds_capacity};
+use crate::trie::{LookupProgress, ScanEntries, ScanRequest, TrieCensus, exceeds_capacity};
 use crate::{KeySpace, Result};
 
 /// All keys of a [`DiskStore`] as they were at one moment; see [`DiskStore::snapshot`].
@@ -55,24 +55,15 @@ impl DiskStore {
     /// The call copies nothing, and does not wait for an open transaction or a checkpoint.
     ///
     /// ```
-    /// # use skein_disk::{DiskOptions, DiskStore, ScanRequest, WalkDirection};
+    /// # use skein_disk::{DiskOptions, DiskStore, ScanRequest};
     /// # let folder = tempfile::tempdir()?;
     /// # let store = DiskStore::open(folder.path(), DiskOptions::default())?;
-    /// use std::ops::Bound::Unbounded;
-    ///
     /// store.set(b"goose", b"grey")?;
     /// let before = store.snapshot()?;
     /// store.set(b"goose", b"bean")?;
     /// store.set(b"swan", b"mute")?;
     /// assert_eq!(before.get(b"goose")?.as_deref(), Some(&b"grey"[..]));
-    /// let found = before.range(&ScanRequest {
-    ///     lower: Unbounded,
-    ///     upper: Unbounded,
-    ///     direction: WalkDirection::Forward,
-    ///     keys: 10,
-    ///     bytes: 1 << 20,
-    ///     values: true,
-    /// })?;
+    /// let found = before.range(&ScanRequest::default())?;
     /// assert_eq!((found.entries.len(), before.len(), store.len()), (1, 1, 2));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -120,7 +111,7 @@ impl DiskSnapshot {
     /// A page cannot be read or is damaged, the last write to the key was interrupted, or the store
     /// is closed.
     pub fn get_into(&self, key: &[u8], value: &mut Vec<u8>) -> Result<Option<u64>> {
-        self.get_into_of(self.shared.spaces.main(), key, value)
+        self.get_in(KeySpace::Main, key, value)
     }
 
     /// Returns the values that several keys had. They may have at most `bytes_most` bytes together.
@@ -130,7 +121,15 @@ impl DiskSnapshot {
     /// [`DiskError::ReadTooLong`](crate::DiskError::ReadTooLong); otherwise as
     /// [`get_into`](Self::get_into).
     pub fn get_many(&self, keys: &[&[u8]], bytes_most: usize) -> Result<FoundValues> {
-        self.get_many_of(self.shared.spaces.main(), keys, bytes_most)
+        let (mut found, buffer, trie) =
+            (FoundValues::default(), &self.shared.buffer, self.shared.spaces.main());
+        if trie.overlaps_lookups() {
+            let mut progress = LookupProgress::default();
+            buffer.read_many_at(self.key, |view| found.read(trie, view, keys, &mut progress, bytes_most))?;
+        } else {
+            buffer.read_at(self.key, |pages| found.read_each(trie, pages, keys, bytes_most))?;
+        }
+        Ok(found)
     }
 
     /// Replaces the contents of `value` by the value that a key of a space had, and returns its
@@ -142,7 +141,9 @@ impl DiskSnapshot {
     ///
     /// [`DiskError::NoSuchSpace`]: crate::DiskError::NoSuchSpace
     pub fn get_in(&self, space: KeySpace, key: &[u8], value: &mut Vec<u8>) -> Result<Option<u64>> {
-        self.get_into_of(self.shared.spaces.get(space)?, key, value)
+        let trie = self.shared.spaces.get(space)?;
+        value.clear();
+        self.shared.buffer.read_at(self.key, |pages| trie.get_into(pages, key, value))
     }
 
     /// Returns the keys that a range of a space had, in order; as [`range`](Self::range).
@@ -153,7 +154,8 @@ impl DiskSnapshot {
     ///
     /// [`DiskError::NoSuchSpace`]: crate::DiskError::NoSuchSpace
     pub fn range_in(&self, space: KeySpace, request: &ScanRequest<'_>) -> Result<ScanEntries> {
-        self.range_of(self.shared.spaces.get(space)?, request)
+        let trie = self.shared.spaces.get(space)?;
+        self.shared.buffer.read_at(self.key, |pages| trie.collect(pages, request))
     }
 
     /// Returns the keys that a range had, in order, with their values and versions; see
@@ -163,7 +165,7 @@ impl DiskSnapshot {
     /// [`DiskError::NoOrder`](crate::DiskError::NoOrder) for a hash trie; otherwise as
     /// [`get_into`](Self::get_into).
     pub fn range(&self, request: &ScanRequest<'_>) -> Result<ScanEntries> {
-        self.range_of(self.shared.spaces.main(), request)
+        self.range_in(KeySpace::Main, request)
     }
 
     /// Returns keys in the trie's own order, with their values and versions; see
@@ -173,7 +175,8 @@ impl DiskSnapshot {
     /// [`DiskError::NoOrder`](crate::DiskError::NoOrder) for some bounds of a hash trie; otherwise
     /// as [`get_into`](Self::get_into).
     pub fn walk(&self, request: &ScanRequest<'_>) -> Result<ScanEntries> {
-        self.walk_of(self.shared.spaces.main(), request)
+        let trie = self.shared.spaces.main();
+        self.shared.buffer.read_at(self.key, |pages| trie.walk(pages, request))
     }
 
     /// Checks whether a scan that continues from `before` keys to `now` keys can continue; see
@@ -217,40 +220,6 @@ impl DiskSnapshot {
     pub fn release(self) -> DiskSnapshotRelease {
         let (shared, folder) = (self.shared.clone(), self.folder.clone());
         DiskSnapshotRelease { rest: shared.buffer.end_moment(self.key), shared, _folder: folder }
-    }
-
-    pub(super) fn get_into_of(
-        &self,
-        trie: &DiskTrie,
-        key: &[u8],
-        value: &mut Vec<u8>,
-    ) -> Result<Option<u64>> {
-        value.clear();
-        self.shared.buffer.read_at(self.key, |pages| trie.get_into(pages, key, value))
-    }
-
-    pub(super) fn get_many_of(
-        &self,
-        trie: &DiskTrie,
-        keys: &[&[u8]],
-        bytes_most: usize,
-    ) -> Result<FoundValues> {
-        let (mut found, buffer) = (FoundValues::default(), &self.shared.buffer);
-        if trie.overlaps_lookups() {
-            let mut progress = LookupProgress::default();
-            buffer.read_many_at(self.key, |view| found.read(trie, view, keys, &mut progress, bytes_most))?;
-        } else {
-            buffer.read_at(self.key, |pages| found.read_each(trie, pages, keys, bytes_most))?;
-        }
-        Ok(found)
-    }
-
-    pub(super) fn range_of(&self, trie: &DiskTrie, request: &ScanRequest<'_>) -> Result<ScanEntries> {
-        self.shared.buffer.read_at(self.key, |pages| trie.collect(pages, request))
-    }
-
-    pub(super) fn walk_of(&self, trie: &DiskTrie, request: &ScanRequest<'_>) -> Result<ScanEntries> {
-        self.shared.buffer.read_at(self.key, |pages| trie.walk(pages, request))
     }
 }
 

@@ -1,11 +1,11 @@
 //! Reads of a key space: each is one walk and sees one moment.
 
-use std::ops::{Bound, Range};
+use std::ops::Range;
 
 use super::DiskStore;
 use crate::buffer::{BufferManager, SharedPages, WalkStop};
 use crate::record::{PageReader, WalkResult};
-use crate::trie::{DiskTrie, LookupProgress, ScanEntries, ScanRequest, TrieCursor, WalkDirection};
+use crate::trie::{DiskTrie, LookupProgress, ScanEntries, ScanRequest, TrieCursor};
 use crate::{DiskError, KeySpace, Result};
 
 /// The values of several keys at one moment; see [`DiskStore::get_many`].
@@ -206,14 +206,7 @@ impl<'s> SpaceReader<'s> {
     /// # Errors
     /// As [`get`](Self::get).
     pub fn is_empty(&self) -> Result<bool> {
-        let any = ScanRequest {
-            lower: Bound::Unbounded,
-            upper: Bound::Unbounded,
-            direction: WalkDirection::Forward,
-            keys: 1,
-            bytes: 1,
-            values: false,
-        };
+        let any = ScanRequest { keys: 1, values: false, ..ScanRequest::default() };
         Ok(self.walk(&any)?.entries.is_empty())
     }
 

@@ -112,11 +112,8 @@ impl<'b> TrieCursor<'b> {
         if self.direction != direction {
             (self.direction, self.scanned) = (direction, 0);
         }
-        let (lower, upper) = match direction {
-            WalkDirection::Forward => (from, Bound::Unbounded),
-            WalkDirection::Backward => (Bound::Unbounded, from),
-        };
-        let request = ScanRequest { lower, upper, direction, keys: limit, bytes: AHEAD_BYTES, values: true };
+        let from = ScanRequest::from_bound(from, direction);
+        let request = ScanRequest { keys: limit, bytes: AHEAD_BYTES, ..from };
         let trie = self.trie;
         let found = self.buffer.read_pages(|pages| trie.collect(pages, &request))?;
         let before = self.scanned;

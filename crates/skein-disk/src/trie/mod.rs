@@ -130,7 +130,7 @@ impl DiskTrie {
             }
             #[cfg(feature = "paper")]
             (symbols, ShapeLayout::Fixed(form)) => {
-                TrieLayout::Fixed(FixedTrie::open(symbols, form, root, hashing))
+                TrieLayout::Fixed(FixedTrie { symbols, form, root, hashing })
             }
         };
         Ok(Self { shape, nodes })
@@ -144,7 +144,7 @@ impl DiskTrie {
         match &self.nodes {
             TrieLayout::Compressed { core, .. } => core.root,
             #[cfg(feature = "paper")]
-            TrieLayout::Fixed(fixed) => fixed.root(),
+            TrieLayout::Fixed(fixed) => fixed.root,
         }
     }
 

@@ -48,7 +48,29 @@ pub struct ScanRequest<'p> {
     pub values: bool,
 }
 
-impl ScanRequest<'_> {
+/// All keys in order, with their values: at most 1 MiB.
+impl Default for ScanRequest<'_> {
+    fn default() -> Self {
+        Self {
+            lower: Bound::Unbounded,
+            upper: Bound::Unbounded,
+            direction: WalkDirection::Forward,
+            keys: usize::MAX,
+            bytes: 1 << 20,
+            values: true,
+        }
+    }
+}
+
+impl<'p> ScanRequest<'p> {
+    /// Returns the request of all keys from a bound on, in a direction.
+    pub(crate) fn from_bound(near: Bound<&'p [u8]>, direction: WalkDirection) -> Self {
+        match direction {
+            WalkDirection::Forward => Self { lower: near, ..Self::default() },
+            WalkDirection::Backward => Self { upper: near, direction, ..Self::default() },
+        }
+    }
+
     /// Returns the bounds at which the walk starts and ends.
     fn ends(&self) -> (Bound<&[u8]>, Bound<&[u8]>) {
         match self.direction {

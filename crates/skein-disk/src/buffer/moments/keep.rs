@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use skein_sync::atomic::Ordering;
-use skein_sync::locks::{alone, lock};
+use skein_sync::locks::lock;
+use skein_sync::mutex::alone;
 
 use super::kept_versions::{KeptVersion, KeptVersionKey, UnwrittenVersion};
 use crate::Result;
@@ -18,7 +19,7 @@ impl BufferManager {
         let Some(entry) = self.table.get(key.id) else { return };
         // Nobody evicts, loads or writes the page while this lock is held. The version is either
         // that of the frame or, without one, the newest written version.
-        let _stripe = lock(self.stripe(key.id));
+        let _stripe = self.lock_stripe(key.id);
         let frame = self.pin(entry);
         let born = frame.as_ref().map_or(0, |frame| frame.born());
         let mut kept = alone(&self.moments.kept);
@@ -80,7 +81,7 @@ impl BufferManager {
     /// Writes a frame to its promised place, and removes it from memory.
     fn write_kept(&self, (key, frame): &UnwrittenVersion) -> Result<()> {
         {
-            let _stripe = lock(self.stripe(key.id));
+            let _stripe = self.lock_stripe(key.id);
             // An eviction or a checkpoint may have written it, and its snapshots may have ended.
             if frame.is_dirty() && frame.is_kept() {
                 let place = self.write_frame(frame)?;

@@ -51,11 +51,12 @@ mod kept_versions;
 mod moment_pages;
 mod moment_view;
 
-use std::sync::{Arc, MutexGuard, RwLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use skein_sync::atomic::{AtomicUsize, Ordering};
-use skein_sync::locks::{alone, lock, shared};
+use skein_sync::locks::lock;
+use skein_sync::mutex::{self, MutexGuard, RwLock, alone, shared};
 
 use super::BufferManager;
 use super::frame::PageFrame;
@@ -63,7 +64,6 @@ use crate::page::PageId;
 use crate::{DiskError, Result};
 use kept_versions::{KeptVersion, KeptVersions};
 pub(crate) use kept_versions::{KeptVersionKey, MomentKey};
-pub(crate) use moment_pages::MomentPages;
 
 /// The share of the cache that kept frames may have in addition, and their least number.
 const KEPT_SHARE: usize = 8;
@@ -118,7 +118,7 @@ impl BufferManager {
     /// [`DiskError::TooManySnapshots`]; the file is closed.
     pub(crate) fn take_moment<T>(&self, limit: usize, at: impl FnOnce() -> T) -> Result<(MomentKey, T)> {
         self.file.check_open()?;
-        let _publishing = lock(&self.publishing);
+        let _publishing = mutex::lock(&self.publishing);
         let mut kept = alone(&self.moments.kept);
         let live = kept.live();
         if live >= limit {
@@ -174,7 +174,7 @@ impl BufferManager {
             KeptVersion::InMemory(frame) => frame,
         };
         {
-            let _stripe = lock(self.stripe(frame.id));
+            let _stripe = self.lock_stripe(frame.id);
             frame.end_keep();
             match frame.place() {
                 Some(place) => lock(&self.places).release(place),
@@ -207,7 +207,7 @@ impl BufferManager {
     ) -> MutexGuard<'_, ()> {
         let mut kept_for = None;
         loop {
-            let publishing = lock(&self.publishing);
+            let publishing = mutex::lock(&self.publishing);
             if self.moments.is_empty() {
                 return publishing;
             }

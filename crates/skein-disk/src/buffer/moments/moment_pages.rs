@@ -19,15 +19,17 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use skein_sync::atomic::Ordering;
-use skein_sync::locks::{alone, lock, shared};
+use skein_sync::locks::lock;
+use skein_sync::mutex::{alone, shared};
 use skein_sync::reclaim::{LocalGuard, PROTECT};
 
 use super::MomentKey;
 use super::kept_versions::{KeptVersion, KeptVersionKey};
 use crate::buffer::frame::PageFrame;
-use crate::buffer::{BufferManager, FetchOutcome, PageReference, UncachedPage, WalkStop};
+use crate::buffer::{
+    BufferManager, FetchOutcome, PageReader, PageReference, UncachedPage, WalkResult, WalkStop,
+};
 use crate::page::{PageBytes, PageId, PagePlace};
-use crate::record::WalkResult;
 use crate::{DiskError, Result};
 
 /// A page of a moment that was loaded for a reader, and stays in memory as long as this.
@@ -73,20 +75,6 @@ impl<'b> MomentPages<'b> {
         Self { buffer, moment, guard, loaded, last, keeps: true, hits: 0, cached_pieces: 0 }
     }
 
-    /// Returns the bytes of a page.
-    #[inline]
-    pub(crate) fn page(&mut self, id: PageId) -> WalkResult<&PageBytes> {
-        self.find_or_load(id, true, self.keeps)
-    }
-
-    /// Passes a page of a long value to `look`.
-    pub(crate) fn with_page<T>(&mut self, id: PageId, look: impl FnOnce(&PageBytes) -> T) -> WalkResult<T> {
-        // As for the store's reads: a value uses at most half of the cache.
-        self.cached_pieces += 1;
-        let is_cached = self.cached_pieces <= self.buffer.room.capacity() / 2;
-        self.find_or_load(id, is_cached, false).map(look)
-    }
-
     fn find_or_load(&mut self, id: PageId, is_cached: bool, keeps: bool) -> WalkResult<&PageBytes> {
         let guard = self.guard.get_or_insert_with(|| self.buffer.collector.enter());
         if let Some(found) = self.buffer.find_at(id, self.moment, guard) {
@@ -104,6 +92,21 @@ impl<'b> MomentPages<'b> {
             }
         };
         loaded.bytes().ok_or_else(|| WalkStop::no_page(id))
+    }
+}
+
+impl PageReader for MomentPages<'_> {
+    #[inline]
+    fn page(&mut self, id: PageId) -> WalkResult<&PageBytes> {
+        self.find_or_load(id, true, self.keeps)
+    }
+
+    /// Looks at a page of a long value.
+    fn with_page<T>(&mut self, id: PageId, look: impl FnOnce(&PageBytes) -> T) -> WalkResult<T> {
+        // As for the store's reads: a value uses at most half of the cache.
+        self.cached_pieces += 1;
+        let is_cached = self.cached_pieces <= self.buffer.room.capacity() / 2;
+        self.find_or_load(id, is_cached, false).map(look)
     }
 }
 

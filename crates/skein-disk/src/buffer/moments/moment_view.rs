@@ -12,9 +12,10 @@ use skein_sync::reclaim::{LocalGuard, PROTECT};
 use super::MomentKey;
 use super::moment_pages::{LoadedPage, MomentPages};
 use crate::Result;
-use crate::buffer::{BufferManager, LongValueId, LongValuePieces, SharedPages, WalkStop, WantedPages};
+use crate::buffer::{
+    BufferManager, LongValueId, LongValuePieces, PageReader, SharedPages, WalkResult, WalkStop, WantedPages,
+};
 use crate::page::{PageBytes, PageId};
-use crate::record::WalkResult;
 
 /// Everything that was loaded for a walk.
 #[derive(Debug, Default)]

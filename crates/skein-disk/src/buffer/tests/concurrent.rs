@@ -10,11 +10,6 @@ use super::*;
 use crate::buffer::{FetchOutcome, PageReference};
 use crate::page::PagePlace;
 
-/// Publishes `count` pages, each with its number.
-fn pages(buffer: &BufferManager, count: u64) -> Vec<PageId> {
-    (0..count).map(|to| make(buffer, to)).collect()
-}
-
 fn refer(buffer: &BufferManager, id: PageId) -> Option<PageReference<'_>> {
     match buffer.fetch(id).unwrap() {
         FetchOutcome::Loaded(reference) => Some(reference),
@@ -31,18 +26,13 @@ fn refer(buffer: &BufferManager, id: PageId) -> Option<PageReference<'_>> {
 #[test]
 fn referenced_pages_stay_and_a_writer_finds_room() {
     for cache in [16, 17] {
-        let storage = SimStorage::new();
-        let buffer = open(&storage, cache).unwrap();
-        let ids = pages(&buffer, 40);
+        let (_, buffer) = new_file(cache);
+        let ids = make_pages(&buffer, 0..40);
         let references: Vec<_> = ids.iter().map_while(|id| refer(&buffer, *id)).collect();
         assert_eq!((references.len(), buffer.stats().referred), (8, 8));
         assert!(refer(&buffer, ids[20]).is_none());
         assert_eq!(read(&buffer, ids[20]).unwrap(), 20, "a reader reads without the cache");
-        let mut writer = buffer.write();
-        for id in &ids[21..36] {
-            set(writer.page_mut(*id).unwrap(), 5);
-        }
-        writer.publish().unwrap();
+        change(&buffer, &ids[21..36], 5);
         assert!(buffer.stats().resident <= 8 + 15, "{:?}", buffer.stats());
         assert_eq!(read(&buffer, ids[21]).unwrap(), 5);
         for (reference, to) in references.iter().zip(0..) {
@@ -62,9 +52,8 @@ fn referenced_pages_stay_and_a_writer_finds_room() {
 /// bounded.
 #[test]
 fn pages_evicted_during_an_open_write_are_freed() {
-    let storage = SimStorage::new();
-    let buffer = open(&storage, 16).unwrap();
-    let ids = pages(&buffer, 40);
+    let (_, buffer) = new_file(16);
+    let ids = make_pages(&buffer, 0..40);
     let mut writer = buffer.write();
     writer.page(ids[0]).unwrap();
     let most = std::thread::scope(|scope| {
@@ -86,9 +75,8 @@ fn pages_evicted_during_an_open_write_are_freed() {
 /// continue.
 #[test]
 fn retired_frames_are_bounded_during_an_endless_walk() {
-    let storage = SimStorage::new();
-    let buffer = open(&storage, 16).unwrap();
-    let ids = pages(&buffer, 40);
+    let (_, buffer) = new_file(16);
+    let ids = make_pages(&buffer, 0..40);
     let walk = buffer.collector.enter();
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -97,9 +85,7 @@ fn retired_frames_are_bounded_during_an_endless_walk() {
             }
             let stats = buffer.stats();
             assert!((1_024..1_100).contains(&stats.retired), "{stats:?}");
-            let mut writer = buffer.write();
-            set(writer.page_mut(ids[1]).unwrap(), 7);
-            writer.publish().unwrap();
+            change(&buffer, &ids[1..2], 7);
         });
     });
     drop(walk);
@@ -111,30 +97,15 @@ fn retired_frames_are_bounded_during_an_endless_walk() {
 /// Writers keep the sum of all pages constant. A reader that sees another sum has seen two moments.
 #[test]
 fn readers_see_whole_writes_while_pages_are_evicted() {
-    let storage = SimStorage::new();
-    let buffer = open(&storage, 17).unwrap();
-    let mut writer = buffer.write();
-    let ids: Vec<PageId> = (0..8).map(|_| writer.make(DiskPageKind::Records).unwrap()).collect();
-    for id in &ids {
-        set(writer.page_mut(*id).unwrap(), 1_000);
-    }
-    writer.publish().unwrap();
+    let (_, buffer) = new_file(17);
+    let ids = make_all(&buffer, [1_000; 8]).unwrap();
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| {
                 let mut sums = 0;
                 while !done.load(Ordering::Relaxed) || sums < 100 {
-                    let sum: u64 = buffer
-                        .read_with(|view| {
-                            ids.iter()
-                                .map(|id| {
-                                    number(view.page(*id)?).map_err(|what| WalkStop::Damaged(*id, what))
-                                })
-                                .sum()
-                        })
-                        .unwrap();
-                    assert_eq!(sum, 8_000);
+                    assert_eq!(read_all(&buffer, &ids).iter().sum::<u64>(), 8_000);
                     sums += 1;
                 }
             });
@@ -147,18 +118,13 @@ fn readers_see_whole_writes_while_pages_are_evicted() {
         for step in 0..4_000_u64 {
             let mut writer = buffer.write();
             let (from, to) = (ids[(step % 8) as usize], ids[(step * 5 % 7) as usize]);
-            let of = number(writer.page(from).unwrap()).unwrap();
-            set(writer.page_mut(from).unwrap(), of - 1);
-            let of = number(writer.page(to).unwrap()).unwrap();
-            set(writer.page_mut(to).unwrap(), of + 1);
+            move_one(&mut writer, from, to);
             // Further pages are made and freed, so that these are evicted now and then.
             let other = writer.make(DiskPageKind::Records).unwrap();
             set(writer.page_mut(other).unwrap(), step);
             writer.publish().unwrap();
             if step % 3 == 0 {
-                let mut writer = buffer.write();
-                writer.free(other);
-                writer.publish().unwrap();
+                free(&buffer, other);
             }
         }
         done.store(true, Ordering::Relaxed);
@@ -170,9 +136,8 @@ fn readers_see_whole_writes_while_pages_are_evicted() {
 /// then would leave neither of the two.
 #[test]
 fn old_places_are_kept_until_the_checkpoint_has_ended() {
-    let storage = SimStorage::new();
-    let buffer = open(&storage, 16).unwrap();
-    let ids = pages(&buffer, 12);
+    let (storage, buffer) = new_file(16);
+    let ids = make_pages(&buffer, 0..12);
     checkpoint(&buffer, 1).unwrap();
     let old = lock(&buffer.durable).places.clone();
     change(&buffer, &ids, 2);
@@ -199,9 +164,8 @@ fn old_places_are_kept_until_the_checkpoint_has_ended() {
 #[test]
 fn pages_in_use_are_counted_during_dropped_writes() {
     for round in 0..200 {
-        let storage = SimStorage::new();
-        let buffer = open(&storage, 16).unwrap();
-        pages(&buffer, 3);
+        let (_, buffer) = new_file(16);
+        make_pages(&buffer, 0..3);
         let begun = AtomicBool::new(false);
         std::thread::scope(|scope| {
             let mut writer = buffer.write();

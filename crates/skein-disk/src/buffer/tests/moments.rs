@@ -5,7 +5,8 @@ use skein_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use super::*;
 use crate::DiskError;
 use crate::buffer::MomentKey;
-use crate::record::PageReader;
+use crate::buffer::{CheckpointMoment, PageReader};
+use crate::test_fixtures::moment_of;
 
 const SNAPSHOTS_MOST: usize = 6;
 
@@ -20,9 +21,8 @@ pub(super) fn end(buffer: &BufferManager, key: MomentKey) {
 
 /// Reads a page of a moment in both ways.
 pub(super) fn read_at(buffer: &BufferManager, key: MomentKey, id: PageId) -> crate::Result<u64> {
-    let as_number = |page: &PageBytes| number(page).map_err(|what| WalkStop::Damaged(id, what));
-    let one = buffer.read_at(key, |pages| as_number(PageReader::page(pages, id)?))?;
-    assert_eq!(buffer.read_many_at(key, |view| as_number(SharedPages::page(view, id)?))?, one);
+    let one = buffer.read_at(key, |pages| number_in(id, PageReader::page(pages, id)))?;
+    assert_eq!(buffer.read_many_at(key, |view| number_in(id, SharedPages::page(view, id)))?, one);
     Ok(one)
 }
 
@@ -31,6 +31,7 @@ enum MomentStep {
     Make(u64),
     Change(Vec<usize>, u64),
     Free(usize),
+    GiveUp(usize),
     Read(usize),
     Take,
     End(usize),
@@ -38,7 +39,7 @@ enum MomentStep {
     Checkpoint,
     FailedCheckpoint(u64),
     Move(u32),
-    Reopen,
+    Crash(u64),
 }
 
 fn steps() -> impl Strategy<Value = Vec<MomentStep>> {
@@ -47,14 +48,15 @@ fn steps() -> impl Strategy<Value = Vec<MomentStep>> {
         6 => any::<u64>().prop_map(S::Make),
         10 => (prop::collection::vec(any::<usize>(), 1..6), any::<u64>()).prop_map(|(at, to)| S::Change(at, to)),
         4 => any::<usize>().prop_map(S::Free),
-        4 => any::<usize>().prop_map(S::Read),
+        1 => any::<usize>().prop_map(S::GiveUp),
+        6 => any::<usize>().prop_map(S::Read),
         3 => Just(S::Take),
         2 => any::<usize>().prop_map(S::End),
         12 => any::<(usize, usize)>().prop_map(|(which, at)| S::ReadAt(which, at)),
         2 => Just(S::Checkpoint),
         1 => (1..30_u64).prop_map(S::FailedCheckpoint),
         1 => (2..60_u32).prop_map(S::Move),
-        1 => Just(S::Reopen),
+        1 => any::<u64>().prop_map(S::Crash),
     ];
     prop::collection::vec(step, 1..400)
 }
@@ -62,15 +64,8 @@ fn steps() -> impl Strategy<Value = Vec<MomentStep>> {
 /// A checkpoint that fails at a write leaves all as it was. After a failed sync, no write could
 /// continue.
 fn fail_checkpoint(buffer: &BufferManager, sequence: u64) {
-    let moment = || CheckpointMoment {
-        sequence,
-        keys: 0,
-        epoch: 0,
-        catalog: PageId(3),
-        ..CheckpointMoment::default()
-    };
     let refuse = |_: &mut CheckpointMoment| Err(DiskError::NoOrder);
-    _ = buffer.checkpoint(moment, refuse, None).unwrap_err();
+    _ = buffer.checkpoint(|| moment_of(sequence, PageId(3)), refuse, None).unwrap_err();
 }
 
 pub(super) type PageModel = BTreeMap<PageId, u64>;
@@ -82,18 +77,17 @@ pub(super) fn assert_moment(buffer: &BufferManager, key: MomentKey, model: &Page
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(96))]
+    #![proptest_config(ProptestConfig::with_cases(160))]
 
     #[test]
-    fn a_snapshot_shows_the_pages_of_its_moment(steps in steps(), cache in 16_usize..20) {
-        let storage = SimStorage::new();
-        let mut buffer = open(&storage, cache).unwrap();
+    fn pages_keep_their_contents_and_a_snapshot_shows_those_of_its_moment(steps in steps(), cache in 16_usize..20) {
+        let (storage, mut buffer) = new_file(cache);
         let mut model = PageModel::new();
         let (mut durable, mut sequence) = (model.clone(), 0);
         let mut snapshots: Vec<(MomentKey, PageModel)> = Vec::new();
         for step in steps {
             match step {
-                MomentStep::Make(to) => _ = model.insert(make(&buffer, to), to),
+                MomentStep::Make(to) => prop_assert_eq!(model.insert(make(&buffer, to), to), None),
                 MomentStep::Change(at, to) => {
                     let ids: Vec<_> = at.iter().filter_map(|at| pick(&model, *at)).collect();
                     change(&buffer, &ids, to);
@@ -103,6 +97,15 @@ proptest! {
                     let Some(id) = pick(&model, at) else { continue };
                     free(&buffer, id);
                     model.remove(&id);
+                }
+                MomentStep::GiveUp(at) => {
+                    let mut writer = buffer.write();
+                    let id = writer.make(DiskPageKind::Overflow).unwrap();
+                    set(writer.page_mut(id).unwrap(), 1);
+                    if let Some(id) = pick(&model, at) {
+                        set(writer.page_mut(id).unwrap(), 99);
+                        writer.free(id);
+                    }
                 }
                 MomentStep::Read(at) => {
                     if let Some(id) = pick(&model, at) {
@@ -135,17 +138,18 @@ proptest! {
                     storage.no_faults();
                 }
                 MomentStep::Move(from) => _ = buffer.move_pages_from(crate::page::PagePlace(from), |_| Ok(())).unwrap(),
-                MomentStep::Reopen => {
+                MomentStep::Crash(seed) => {
                     snapshots.clear();
                     drop(buffer);
-                    storage.reboot(sequence);
+                    storage.reboot(seed);
                     buffer = open(&storage, cache).unwrap();
                     model = durable.clone();
+                    prop_assert_eq!(buffer.header().sequence, sequence);
                 }
             }
             let stats = buffer.moment_stats();
             prop_assert_eq!(stats.live, snapshots.len());
-            prop_assert!(stats.in_memory <= 8 + cache, "{:?}", stats);
+            prop_assert!(stats.in_memory <= 8 + cache && buffer.stats().resident <= cache, "{:?}", stats);
             buffer.check_places();
         }
         for (key, then) in &snapshots {
@@ -154,14 +158,15 @@ proptest! {
         for (key, _) in snapshots {
             end(&buffer, key);
         }
+        for (id, to) in &model {
+            prop_assert_eq!(read(&buffer, *id).unwrap(), *to);
+        }
+        let (pages, kept) = (buffer.stats(), model.len() + 2 * durable.len() + 10);
+        prop_assert!((pages.file_pages - pages.free_pages) as usize <= kept, "{:?} for {}", pages, model.len());
         let stats = buffer.moment_stats();
         prop_assert_eq!((stats.live, stats.in_memory, stats.in_file), (0, 0, 0));
         buffer.check_places();
     }
-}
-
-fn pages(buffer: &BufferManager, count: usize, to: u64) -> Vec<PageId> {
-    (0..count).map(|_| make(buffer, to)).collect()
 }
 
 /// Writers keep the sum of all pages constant. Each snapshot must show this sum, and the same pages
@@ -170,9 +175,8 @@ fn pages(buffer: &BufferManager, count: usize, to: u64) -> Vec<PageId> {
 #[test]
 fn a_snapshot_shows_one_moment_beside_writers_and_checkpoints() {
     for cache in [16, 17] {
-        let storage = SimStorage::new();
-        let buffer = open(&storage, cache).unwrap();
-        let ids = pages(&buffer, 40, 1_000);
+        let (_, buffer) = new_file(cache);
+        let ids = make_pages(&buffer, [1_000; 40]);
         let (done, read_snapshots) = (AtomicBool::new(false), AtomicU64::new(0));
         let show = |key| -> Vec<u64> { ids.iter().map(|id| read_at(&buffer, key, *id).unwrap()).collect() };
         std::thread::scope(|scope| {
@@ -201,10 +205,7 @@ fn a_snapshot_shows_one_moment_beside_writers_and_checkpoints() {
                 }
                 let mut writer = buffer.write();
                 let (from, to) = (ids[step * 7 % 40], ids[(step * 11 + 3) % 40]);
-                let of = number(writer.page(from).unwrap()).unwrap();
-                set(writer.page_mut(from).unwrap(), of - 1);
-                let of = number(writer.page(to).unwrap()).unwrap();
-                set(writer.page_mut(to).unwrap(), of + 1);
+                move_one(&mut writer, from, to);
                 writer.publish().unwrap();
             }
             done.store(true, Ordering::Relaxed);
@@ -221,9 +222,8 @@ fn a_snapshot_shows_one_moment_beside_writers_and_checkpoints() {
 #[test]
 fn a_page_that_is_freed_during_a_load_leaves_no_frame() {
     for cache in [16, 17] {
-        let storage = SimStorage::new();
-        let buffer = open(&storage, cache).unwrap();
-        let ids = pages(&buffer, 40, 1);
+        let (_, buffer) = new_file(cache);
+        let ids = make_pages(&buffer, [1; 40]);
         let resident = buffer.stats().resident;
         let freed = *ids.iter().find(|id| !buffer.write().is_in_memory(**id)).unwrap();
         let mut writer = buffer.write();
@@ -234,7 +234,7 @@ fn a_page_that_is_freed_during_a_load_leaves_no_frame() {
         assert!(!buffer.is_page(freed));
         assert!(buffer.stats().resident <= resident, "{:?}", buffer.stats());
         let key = take(&buffer);
-        assert_eq!(pages(&buffer, 1, 2), [freed], "the id is used again");
+        assert_eq!(make_pages(&buffer, [2; 1]), [freed], "the id is used again");
         buffer.check_places();
         end(&buffer, key);
         assert_eq!(read(&buffer, freed).unwrap(), 2);
@@ -246,9 +246,8 @@ fn a_page_that_is_freed_during_a_load_leaves_no_frame() {
 /// neither the memory nor the disk.
 #[test]
 fn dirty_old_versions_leave_the_memory_on_a_full_disk() {
-    let storage = SimStorage::new();
-    let buffer = open(&storage, 64).unwrap();
-    let ids = pages(&buffer, 40, 1);
+    let (storage, buffer) = new_file(64);
+    let ids = make_pages(&buffer, [1; 40]);
     let key = take(&buffer);
     // The file has no more room than it has now.
     let bytes = storage.contents(Path::new(FILE)).len() as u64;
@@ -269,9 +268,8 @@ fn dirty_old_versions_leave_the_memory_on_a_full_disk() {
 /// If an old version cannot be written, the next publication is refused, and nothing is lost.
 #[test]
 fn a_write_is_refused_if_an_old_version_cannot_leave_the_memory() {
-    let storage = SimStorage::new();
-    let buffer = open(&storage, 64).unwrap();
-    let ids = pages(&buffer, 40, 1);
+    let (storage, buffer) = new_file(64);
+    let ids = make_pages(&buffer, [1; 40]);
     let key = take(&buffer);
     storage.fail_at(storage.operations() + 1, SimError::Io, true);
     let publish = |id: &PageId| {
@@ -294,9 +292,8 @@ fn a_write_is_refused_if_an_old_version_cannot_leave_the_memory() {
 /// A page that a snapshot reads often stays in memory, and comes back if it was only in the file.
 #[test]
 fn kept_versions_are_cached_by_use() {
-    let storage = SimStorage::new();
-    let buffer = open(&storage, 64).unwrap();
-    let ids = pages(&buffer, 40, 1);
+    let (_, buffer) = new_file(64);
+    let ids = make_pages(&buffer, [1; 40]);
     let key = take(&buffer);
     for id in &ids {
         change(&buffer, &[*id], 2);
@@ -319,9 +316,8 @@ fn kept_versions_are_cached_by_use() {
 /// its frame, and the end of a keep asserts that there was one.
 #[test]
 fn each_kept_version_in_memory_counts_once_on_its_frame() {
-    let storage = SimStorage::new();
-    let buffer = open(&storage, 64).unwrap();
-    let ids = pages(&buffer, 40, 1);
+    let (_, buffer) = new_file(64);
+    let ids = make_pages(&buffer, [1; 40]);
     let key = take(&buffer);
     for id in &ids {
         change(&buffer, &[*id], 2);
@@ -341,9 +337,8 @@ fn each_kept_version_in_memory_counts_once_on_its_frame() {
 /// begin.
 #[test]
 fn a_snapshot_waits_for_the_numbers_of_a_publication() {
-    let storage = SimStorage::new();
-    let buffer = open(&storage, 16).unwrap();
-    let ids = pages(&buffer, 1, 1);
+    let (_, buffer) = new_file(16);
+    let ids = make_pages(&buffer, [1; 1]);
     let (sender, taken) = std::sync::mpsc::channel();
     std::thread::scope(|scope| {
         let mut writer = buffer.write();
@@ -362,8 +357,7 @@ fn a_snapshot_waits_for_the_numbers_of_a_publication() {
 
 #[test]
 fn the_number_of_snapshots_is_limited() {
-    let storage = SimStorage::new();
-    let buffer = open(&storage, 16).unwrap();
+    let (_, buffer) = new_file(16);
     let (first, ()) = buffer.take_moment(2, || ()).unwrap();
     let second = take(&buffer);
     let error = buffer.take_moment(2, || ()).unwrap_err().to_string();

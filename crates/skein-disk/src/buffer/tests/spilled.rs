@@ -4,7 +4,7 @@ use skein_sync::atomic::{AtomicBool, Ordering};
 
 use super::moments::{PageModel, assert_moment, end, read_at, take};
 use super::*;
-use crate::buffer::{MomentKey, PageWriter};
+use crate::buffer::MomentKey;
 
 /// One access of a write to a page.
 #[derive(Clone, Debug)]
@@ -87,8 +87,7 @@ proptest! {
 
     #[test]
     fn large_writes_are_whole_or_leave_nothing(steps in spill_steps(), cache in 16_usize..20) {
-        let storage = SimStorage::new();
-        let mut buffer = open(&storage, cache).unwrap();
+        let (storage, mut buffer) = new_file(cache);
         let (mut model, mut durable, mut sequence) = (PageModel::new(), PageModel::new(), 0);
         let mut snapshots: Vec<(MomentKey, PageModel)> = Vec::new();
         for step in steps {
@@ -135,11 +134,8 @@ proptest! {
 #[test]
 fn readers_see_whole_large_writes_beside_checkpoints() {
     for cache in [16, 17] {
-        let storage = SimStorage::new();
-        let buffer = open(&storage, cache).unwrap();
-        let mut writer = buffer.write();
-        let ids: Vec<PageId> = (0..50).map(|_| writer.make(DiskPageKind::Records).unwrap()).collect();
-        writer.publish().unwrap();
+        let (_, buffer) = new_file(cache);
+        let ids = make_all(&buffer, [0; 50]).unwrap();
         let done = AtomicBool::new(false);
         let is_done = || done.load(Ordering::Relaxed);
         let same = |pages: Vec<u64>| assert!(pages.iter().all(|page| *page == pages[0]), "{pages:?}");
@@ -147,16 +143,7 @@ fn readers_see_whole_large_writes_beside_checkpoints() {
             for _ in 0..2 {
                 scope.spawn(|| {
                     while !is_done() {
-                        same(
-                            buffer
-                                .read_with(|view| {
-                                    let one = |id: &PageId| {
-                                        number(view.page(*id)?).map_err(|what| WalkStop::Damaged(*id, what))
-                                    };
-                                    ids.iter().map(one).collect()
-                                })
-                                .unwrap(),
-                        );
+                        same(read_all(&buffer, &ids));
                     }
                 });
             }
@@ -193,8 +180,7 @@ fn readers_see_whole_large_writes_beside_checkpoints() {
 /// If a copy cannot be spilled, the write fails and leaves neither pages nor places behind.
 #[test]
 fn a_large_write_on_a_full_disk_changes_nothing() {
-    let storage = SimStorage::new();
-    let buffer = open(&storage, 16).unwrap();
+    let (storage, buffer) = new_file(16);
     let id = make(&buffer, 1);
     checkpoint(&buffer, 1).unwrap();
     let mut writer = buffer.write();

@@ -2,21 +2,16 @@
 
 use skein_log::storage::sim::SimStorage;
 
-use super::{change, checkpoint, number, open, set};
-use crate::buffer::{BufferManager, WalkStop};
-use crate::page::{DiskPageKind, PageId};
+use super::{change, checkpoint, make_all, number_in, open};
+use crate::buffer::{BufferManager, PageReader};
+use crate::page::PageId;
 
 const PAGES: usize = 100;
 
 /// Returns a buffer manager with all pages in the file, and their ids.
 fn cold(storage: &SimStorage) -> (BufferManager, Vec<PageId>) {
     let buffer = open(storage, 16).unwrap();
-    let mut writer = buffer.write();
-    let ids: Vec<_> = (0..PAGES).map(|_| writer.make(DiskPageKind::Records).unwrap()).collect();
-    for (id, at) in ids.iter().zip(0..) {
-        set(writer.page_mut(*id).unwrap(), at);
-    }
-    writer.publish().unwrap();
+    let ids = make_all(&buffer, 0..PAGES as u64).unwrap();
     checkpoint(&buffer, 2).unwrap();
     drop(buffer);
     (open(storage, 16).unwrap(), ids)
@@ -35,7 +30,7 @@ fn a_walk_that_writes_restart_loads_each_page_once() {
         walks += 1;
         let mut sum = 0;
         for (id, at) in ids.iter().zip(1..) {
-            sum += number(pages.page(*id)?).map_err(|what| WalkStop::Damaged(*id, what))?;
+            sum += number_in(*id, pages.page(*id))?;
             if written < WRITES && at == 15 * (written + 1) {
                 written += 1;
                 change(&buffer, &ids[..1], 1_000 * written);
@@ -66,7 +61,7 @@ fn a_long_walk_ends_although_a_write_is_published_during_each() {
             change(&buffer, &[ids[walks % PAGES]], walks as u64);
         }
         for id in &ids {
-            number(pages.page(*id)?).map_err(|what| WalkStop::Damaged(*id, what))?;
+            number_in(*id, pages.page(*id))?;
         }
         Ok(())
     });

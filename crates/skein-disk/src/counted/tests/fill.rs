@@ -1,5 +1,6 @@
-use super::{TestSet, random_numbers};
+use super::TestSet;
 use crate::page::PAGE;
+use crate::test_fixtures::random_numbers;
 use crate::trie::{DiskTrie, TrieShape, WalkDirection};
 
 /// Returns the key of a score and a member: `collection 8 | score 8 | member 16`.

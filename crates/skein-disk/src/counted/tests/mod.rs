@@ -10,18 +10,16 @@ mod page;
 mod shared;
 
 use std::ops::ControlFlow;
-use std::path::Path;
 
-use skein_log::storage::Storage;
 use skein_log::storage::sim::SimStorage;
 
 use super::CountedSet;
 use super::check::CountedSetCensus;
-use crate::buffer::{BufferManager, CacheOptions, CheckpointMoment, FrozenPages, PageWalk, WalkStop};
-use crate::catalog::Catalog;
-use crate::page_file::ReadMode;
+use crate::Result;
+use crate::buffer::{BufferManager, FrozenPages, PageWalk, WalkResult};
+use crate::catalog::{Catalog, CatalogEntry};
+use crate::test_fixtures::{new_file, open_file, take_checkpoint};
 use crate::trie::WalkDirection;
-use crate::{ReplacementPolicy, Result};
 
 /// A file with one counted set.
 struct TestSet {
@@ -32,17 +30,9 @@ struct TestSet {
     set: CountedSet,
 }
 
-fn open(storage: &SimStorage, pages: usize) -> BufferManager {
-    storage.create_dir_all(Path::new("/db")).unwrap();
-    let policy = if pages.is_multiple_of(2) { ReplacementPolicy::Lru } else { ReplacementPolicy::S3Fifo };
-    let options = CacheOptions { pages, policy, reading: ReadMode::Calls };
-    BufferManager::open(storage, Path::new("/db/sets"), [7; 16], options).unwrap()
-}
-
 impl TestSet {
     fn new(cache: usize) -> Self {
-        let storage = SimStorage::new();
-        let buffer = open(&storage, cache);
+        let (storage, buffer) = new_file(cache);
         let mut writer = buffer.write();
         let catalog = Catalog::create(&mut writer).unwrap();
         let set = catalog.open_set(&mut writer, "scores").unwrap();
@@ -53,20 +43,17 @@ impl TestSet {
     }
 
     fn checkpoint(&self, sequence: u64) {
-        let catalog = self.catalog.first();
-        let moment =
-            || CheckpointMoment { sequence, keys: 0, epoch: 0, catalog, ..CheckpointMoment::default() };
-        self.buffer.checkpoint(moment, |_| Ok(()), None).unwrap();
+        take_checkpoint(&self.buffer, sequence, self.catalog.first()).unwrap();
     }
 
     /// Cuts the power and opens the file again.
     fn crash(&mut self, seed: u64) {
         self.storage.reboot(seed);
-        self.buffer = open(&self.storage, self.cache);
+        self.buffer = open_file(&self.storage, self.cache).unwrap();
         self.catalog = Catalog::at(self.buffer.header().catalog());
-        let sets = self.buffer.read_with(|mut view| self.catalog.counted_sets(&mut view)).unwrap();
-        assert_eq!(sets.iter().map(|found| &found.name[..]).collect::<Vec<_>>(), ["scores"]);
-        assert_eq!(sets[0].set, self.set, "the root never changes");
+        let found = self.buffer.read_with(|mut view| self.catalog.list(&mut view)).unwrap();
+        let [CatalogEntry::Set(name, set)] = &found[..] else { panic!("{found:?}") };
+        assert_eq!((&name[..], *set), ("scores", self.set), "the root never changes");
     }
 
     fn insert(&self, key: &[u8]) -> Result<bool> {
@@ -83,10 +70,7 @@ impl TestSet {
         Ok(was_there)
     }
 
-    fn read<T>(
-        &self,
-        read: impl Fn(CountedSet, &mut PageWalk<'_, '_>) -> std::result::Result<T, WalkStop>,
-    ) -> Result<T> {
+    fn read<T>(&self, read: impl Fn(CountedSet, &mut PageWalk<'_, '_>) -> WalkResult<T>) -> Result<T> {
         self.buffer.read_pages(|pages| read(self.set, pages))
     }
 
@@ -120,14 +104,5 @@ impl TestSet {
         drop(writer);
         assert_eq!(self.buffer.ids_in_use(), 1 + census.pages(), "{census:?}");
         census
-    }
-}
-
-/// A generator of random numbers: `next(n)` is less than n.
-fn random_numbers(seed: u64) -> impl FnMut(u64) -> u64 {
-    let mut random = seed | 1;
-    move |below| {
-        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (random >> 33) % below
     }
 }

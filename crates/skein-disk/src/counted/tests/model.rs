@@ -2,7 +2,8 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 
-use super::{TestSet, random_numbers};
+use super::TestSet;
+use crate::test_fixtures::random_numbers;
 use crate::trie::WalkDirection;
 
 type SetModel = BTreeSet<Vec<u8>>;

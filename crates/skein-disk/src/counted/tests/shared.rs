@@ -1,16 +1,8 @@
 use skein_sync::atomic::{AtomicBool, Ordering};
 
 use super::TestSet;
+use crate::test_fixtures::TestEnd;
 use crate::trie::WalkDirection;
-
-/// Tells a test's threads to stop, even if the test fails.
-struct SharedTestEnd<'d>(&'d AtomicBool);
-
-impl Drop for SharedTestEnd<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
 
 /// Keys that stay, each in a version of its own length.
 const KEYS: u64 = 400;
@@ -74,7 +66,7 @@ fn readers_see_all_of_a_write_or_nothing() {
     let mut versions = vec![0; KEYS as usize];
     (0..KEYS).for_each(|at| assert!(store.insert(&key(at, 0)).unwrap()));
     std::thread::scope(|scope| {
-        let _done = SharedTestEnd(&done);
+        let _done = TestEnd(&done);
         let (store, done) = (&store, &done);
         let repeat = |read: fn(&TestSet)| {
             scope.spawn(move || {

@@ -31,7 +31,8 @@ fn value(shape: TrieShape, len: usize) -> Vec<u8> {
 
 /// Returns a store in which each key is a prefix of the next, and the number of pages on the path
 /// of the last key.
-fn nested(storage: &SimStorage, shape: TrieShape) -> (DiskStore, u64) {
+fn nested(shape: TrieShape) -> (DiskStore, u64) {
+    let storage = &SimStorage::new();
     let store = open_cached(storage, shape, 8_000);
     let step = if is_fixed(shape) { 50 } else { 1 };
     for len in (step..=longest(shape)).step_by(step) {
@@ -69,8 +70,7 @@ fn check_cost(
 }
 
 fn last_keys(keys: usize) -> ScanRequest<'static> {
-    let (lower, upper) = (Bound::Unbounded, Bound::Unbounded);
-    ScanRequest { lower, upper, direction: WalkDirection::Backward, keys, bytes: 1 << 20, values: true }
+    ScanRequest { keys, direction: WalkDirection::Backward, ..ScanRequest::default() }
 }
 
 /// Incident: a walk restarted from the root for each page that was missing, and searched all pages
@@ -82,10 +82,8 @@ fn last_keys(keys: usize) -> ScanRequest<'static> {
 #[test]
 fn a_read_loads_each_page_of_a_long_path_once() {
     for shape in DEEP {
-        let storage = SimStorage::new();
-        let (store, depth) = nested(&storage, shape);
-        let key = vec![b'a'; longest(shape)];
-        let key = &key[..];
+        let (store, depth) = nested(shape);
+        let key = &vec![b'a'; longest(shape)][..];
         let found = Some(value(shape, key.len()));
         let cost = |what| (what, depth, 2);
         check_cost(&store, cost("get"), |store| assert_eq!(store.get(key).unwrap(), found));
@@ -112,10 +110,8 @@ fn a_read_loads_each_page_of_a_long_path_once() {
 #[test]
 fn a_snapshot_loads_each_page_of_a_long_path_once() {
     for shape in DEEP {
-        let storage = SimStorage::new();
-        let (store, depth) = nested(&storage, shape);
-        let key = vec![b'a'; longest(shape)];
-        let key = &key[..];
+        let (store, depth) = nested(shape);
+        let key = &vec![b'a'; longest(shape)][..];
         let found = Some(value(shape, key.len()));
         let snapshot = store.snapshot().unwrap();
         for round in ["before a write", "after a write"] {
@@ -137,10 +133,8 @@ fn a_snapshot_loads_each_page_of_a_long_path_once() {
 #[test]
 fn a_write_loads_each_page_of_a_long_path_once() {
     for shape in DEEP {
-        let storage = SimStorage::new();
-        let (store, depth) = nested(&storage, shape);
-        let key = vec![b'a'; longest(shape)];
-        let key = &key[..];
+        let (store, depth) = nested(shape);
+        let key = &vec![b'a'; longest(shape)][..];
         // A split or a join looks at neighbours of the page.
         let cost = |what| (what, depth, 8);
         check_cost(&store, cost("set"), |store| _ = store.set(key, b"7").unwrap());

@@ -1,12 +1,11 @@
 //! Long values with pages that are not in memory.
 
-use std::ops::Bound;
-use std::sync::atomic::{AtomicBool, Ordering};
-
 use skein_log::storage::sim::SimStorage;
+use skein_sync::atomic::{AtomicBool, Ordering};
 
 use super::{DiskStore, SHAPES, open_cached};
-use crate::trie::{ScanRequest, TrieShape, WalkDirection};
+use crate::test_fixtures::TestEnd;
+use crate::trie::{ScanRequest, TrieShape};
 
 /// Bytes of a value in one page.
 const PIECE: usize = 4_076;
@@ -33,15 +32,7 @@ fn visits(store: &DiskStore) -> u64 {
 }
 
 fn all(bytes: usize) -> ScanRequest<'static> {
-    let direction = WalkDirection::Forward;
-    ScanRequest {
-        lower: Bound::Unbounded,
-        upper: Bound::Unbounded,
-        direction,
-        keys: 100,
-        bytes,
-        values: true,
-    }
+    ScanRequest { keys: 100, bytes, ..ScanRequest::default() }
 }
 
 /// Incident: a walk that met a missing page restarted from the root, and from the first page of a
@@ -108,15 +99,6 @@ fn many_uncached_long_values_are_read_with_few_visits() {
     }
 }
 
-/// Tells threads to stop, even if the test fails.
-struct LongValueTestEnd<'d>(&'d AtomicBool);
-
-impl Drop for LongValueTestEnd<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
-
 /// Pages of a removed value are soon reused by another value. A reader that mixes two loads would
 /// see bytes of both.
 #[test]
@@ -155,7 +137,7 @@ fn changing_long_values_are_read_whole() {
                     }
                 });
             }
-            let _done = LongValueTestEnd(&done);
+            let _done = TestEnd(&done);
             for round in 0..1_500 {
                 write(round % 252);
             }

@@ -224,16 +224,69 @@ proptest! {
     }
 }
 
+/// Runs a script that ends with `all` acknowledged writes on new stores. The power is cut at each
+/// `step`th operation, and once more during recovery. Then calls `check` with the store and the
+/// number of acknowledged writes. Returns the number of operations of the script.
+fn cut_power_at_each(
+    (step, all): (usize, usize),
+    open: impl Fn(&SimStorage) -> Result<DiskStore>,
+    script: impl Fn(&DiskStore) -> usize,
+    check: impl Fn(&DiskStore, usize, &str),
+) -> u64 {
+    let storage = SimStorage::new();
+    let store = open(&storage).unwrap();
+    let begin = storage.operations();
+    assert_eq!((script(&store), store.stats().snapshots), (all, 0));
+    let operations = storage.operations() - begin;
+    drop(store);
+    for cut in (1..operations + 10).step_by(step) {
+        let storage = SimStorage::new();
+        let store = open(&storage).unwrap();
+        storage.cut_power_at(storage.operations() + cut);
+        let acknowledged = script(&store);
+        drop(store);
+        storage.reboot(cut);
+        storage.cut_power_at(storage.operations() + 1 + cut % 40);
+        drop(open(&storage));
+        storage.reboot(cut + 1);
+        check(&open(&storage).unwrap(), acknowledged, &format!("cut at {cut} of {operations}"));
+    }
+    operations
+}
+
+/// Runs a script on new stores, in each of which another operation fails. Then opens the store again,
+/// and calls `check` as [`cut_power_at_each`] does.
+fn fail_at_each(
+    operations: impl Iterator<Item = u64> + Clone,
+    script: impl Fn(&DiskStore) -> usize,
+    check: impl Fn(&DiskStore, usize, &str),
+) {
+    for error in [SimError::Io, SimError::NoSpace] {
+        for at in operations.clone() {
+            let storage = SimStorage::new();
+            let store = open(&storage).unwrap();
+            storage.fail_at(storage.operations() + at, error, at % 3 == 0);
+            let acknowledged = script(&store);
+            drop(store);
+            storage.no_faults();
+            storage.reboot(at);
+            check(&open(&storage).unwrap(), acknowledged, &format!("{error:?} at {at}"));
+        }
+    }
+}
+
 /// Writes, takes a checkpoint, and writes more. Returns the number of acknowledged writes.
-fn script(store: &DiskStore) -> std::result::Result<usize, usize> {
+fn script(store: &DiskStore) -> usize {
     for number in 0..30 {
-        store.set(&key(number), &vec![number as u8; 10 + 200 * (number % 9)]).map_err(|_| number)?;
+        if store.set(&key(number), &vec![number as u8; 10 + 200 * (number % 9)]).is_err() {
+            return number;
+        }
         if number == 12 {
             // A failed checkpoint is not a failed write.
             _ = store.checkpoint();
         }
     }
-    Ok(30)
+    30
 }
 
 fn assert_prefix(store: &DiskStore, acknowledged: usize, about: &str) {
@@ -248,44 +301,15 @@ fn assert_prefix(store: &DiskStore, acknowledged: usize, about: &str) {
 
 #[test]
 fn a_power_cut_loses_no_acknowledged_write() {
-    let storage = SimStorage::new();
-    let store = open(&storage).unwrap();
-    let begin = storage.operations();
-    script(&store).unwrap();
-    let operations = storage.operations() - begin;
-    drop(store);
-    for cut in 1..operations + 10 {
-        let storage = SimStorage::new();
-        let store = open(&storage).unwrap();
-        storage.cut_power_at(storage.operations() + cut);
-        let acknowledged = script(&store).unwrap_or_else(|acknowledged| acknowledged);
-        drop(store);
-        storage.reboot(cut);
-        // Once more during recovery.
-        storage.cut_power_at(storage.operations() + 1 + cut % 40);
-        drop(open(&storage));
-        storage.reboot(cut + 1);
-        let store = open(&storage).unwrap();
-        assert_prefix(&store, acknowledged, &format!("cut at {cut}"));
+    cut_power_at_each((1, 30), open, script, |store, acknowledged, about| {
+        assert_prefix(store, acknowledged, about);
         store.check().unwrap();
-    }
+    });
 }
 
 #[test]
 fn an_error_is_reported_and_loses_no_acknowledged_write() {
-    for error in [SimError::Io, SimError::NoSpace] {
-        for at in (1..120).step_by(2) {
-            let storage = SimStorage::new();
-            let store = open(&storage).unwrap();
-            storage.fail_at(storage.operations() + at, error, at % 3 == 0);
-            let acknowledged = script(&store).unwrap_or_else(|acknowledged| acknowledged);
-            drop(store);
-            storage.no_faults();
-            storage.reboot(at);
-            let store = open(&storage).unwrap();
-            assert_prefix(&store, acknowledged, &format!("{error:?} at {at}"));
-        }
-    }
+    fail_at_each((1..120).step_by(2), script, assert_prefix);
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! The numbers of reserved keys, against a count of the keys.
 
 use std::collections::BTreeMap;
-use std::ops::Bound;
 
 use skein_log::Durability;
 use skein_log::storage::Storage;
@@ -9,6 +8,7 @@ use skein_log::storage::sim::SimStorage;
 
 use super::{FOLDER, SHAPES};
 use crate::store::{DiskOptions, DiskStore, ReservedCount};
+use crate::test_fixtures::random_numbers;
 use crate::trie::{ScanRequest, TrieShape, WalkDirection};
 use crate::{DiskError, KeySpace, Result, Values};
 
@@ -45,14 +45,7 @@ fn counted(store: &DiskStore) -> BTreeMap<u32, ReservedCount> {
         let number = u32::from_be_bytes(*rest.first_chunk()?);
         Some(if number < DATABASE { 0 } else { number })
     };
-    let request = ScanRequest {
-        lower: Bound::Unbounded,
-        upper: Bound::Unbounded,
-        direction: WalkDirection::Forward,
-        keys: usize::MAX,
-        bytes: usize::MAX,
-        values: false,
-    };
+    let request = ScanRequest { bytes: usize::MAX, values: false, ..ScanRequest::default() };
     for entry in store.walk(&request).unwrap().entries {
         let Some(number) = number(&entry.key) else { continue };
         counts.entry(number).or_default().keys += 1;
@@ -108,19 +101,11 @@ fn write(store: &DiskStore, next: &mut impl FnMut(u64) -> u64) -> Result<()> {
     Ok(())
 }
 
-fn random(seed: u64) -> impl FnMut(u64) -> u64 {
-    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    move |below| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) % below
-    }
-}
-
 /// The power is cut at a random moment, again and again.
 #[test]
 fn reserved_counts_are_exact_after_crashes() {
     for (shape, seed) in SHAPES.into_iter().cycle().zip(1..=12) {
-        let (storage, mut next) = (SimStorage::new(), random(seed));
+        let (storage, mut next) = (SimStorage::new(), random_numbers(2 * seed));
         for round in 0..8 {
             let about = format!("{shape:?}, seed {seed}, round {round}");
             let store = open(&storage, shape).unwrap();

@@ -7,8 +7,8 @@ use skein_log::storage::sim::SimStorage;
 
 use super::open;
 use crate::store::{DiskStore, DiskTransaction};
+use crate::trie::ScanRequest;
 use crate::trie::tests::shared::SharedLayers;
-use crate::trie::{ScanRequest, WalkDirection};
 use crate::{DiskError, Result};
 
 /// Nodes with this many keys.
@@ -41,8 +41,7 @@ fn scan(mut read: impl FnMut(&ScanRequest<'_>, u64) -> Result<(Vec<Vec<u8>>, boo
     let (mut last, mut seen) = (None::<Vec<u8>>, 0);
     loop {
         let lower = last.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
-        let (upper, direction) = (Bound::Unbounded, WalkDirection::Forward);
-        let request = ScanRequest { lower, upper, direction, keys: 100, bytes: 1 << 20, values: true };
+        let request = ScanRequest { lower, keys: 100, ..ScanRequest::default() };
         let (mut keys, more) = read(&request, seen)?;
         seen += keys.len() as u64;
         last = keys.pop();

@@ -10,7 +10,7 @@ use skein_log::storage::sim::SimStorage;
 use super::{FOLDER, SHAPES, contents, open_options};
 use crate::store::log_record::{self, LoggedWrite};
 use crate::store::{DiskOptions, DiskStore, inspect};
-use crate::trie::{ScanRequest, TrieShape, WalkDirection};
+use crate::trie::{ScanRequest, TrieShape};
 use crate::{DiskError, KeySpace, Result, Values};
 
 pub(super) fn open(storage: &SimStorage, shape: TrieShape, values: Values) -> Result<DiskStore> {
@@ -68,9 +68,8 @@ fn each_space_has_its_own_keys() {
         let mut cursor = members.cursor().unwrap();
         let all = std::iter::from_fn(|| cursor.next().unwrap().map(|entry| entry.key));
         assert_eq!(all.collect::<Vec<_>>(), sorted, "{shape}");
-        let (lower, upper) = (Bound::Excluded(&sorted[10][..]), Bound::Unbounded);
-        let direction = WalkDirection::Forward;
-        let request = ScanRequest { lower, upper, direction, keys: 7, bytes: 1 << 20, values: false };
+        let lower = Bound::Excluded(&sorted[10][..]);
+        let request = ScanRequest { lower, keys: 7, values: false, ..ScanRequest::default() };
         let ranges = [members.range(&request), store.begin().range_in(KeySpace::Members, &request)];
         for found in ranges {
             let found: Vec<_> = found.unwrap().entries.into_iter().map(|entry| entry.key).collect();

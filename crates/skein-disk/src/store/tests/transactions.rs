@@ -8,9 +8,9 @@ use skein_log::storage::sim::{SimError, SimStorage};
 use skein_log::{Durability, Ticket};
 
 use super::groups::{group_key, groups, set_group};
-use super::{DiskStore, FOLDER, SHAPES, open, open_as, open_options};
+use super::{DiskStore, FOLDER, SHAPES, cut_power_at_each, fail_at_each, open, open_as, open_options};
 use crate::store::{DiskOptions, RangeRemoval, UpdateAction, UpdateOutcome};
-use crate::trie::{ScanRequest, TrieShape, WalkDirection};
+use crate::trie::{ScanRequest, TrieShape};
 use crate::{DiskError, Values};
 
 fn script(store: &DiskStore) -> usize {
@@ -26,6 +26,11 @@ fn script(store: &DiskStore) -> usize {
     12
 }
 
+fn assert_whole(store: &DiskStore, acknowledged: usize, about: &str) {
+    let left = groups(store);
+    assert!(left == acknowledged || left == acknowledged + 1, "{about}: {left} of {acknowledged}");
+}
+
 #[test]
 fn a_power_cut_leaves_transactions_whole() {
     let stores = SHAPES.map(|shape| (shape, Values::Bytes));
@@ -34,47 +39,13 @@ fn a_power_cut_leaves_transactions_whole() {
             let options = DiskOptions { values, ..open_options(shape, Durability::Sync) };
             DiskStore::open_on(storage.share(), FOLDER, options)
         };
-        let storage = SimStorage::new();
-        let store = open(&storage).unwrap();
-        let begin = storage.operations();
-        assert_eq!(script(&store), 12);
-        let operations = storage.operations() - begin;
-        drop(store);
-        for cut in 1..operations + 10 {
-            let storage = SimStorage::new();
-            let store = open(&storage).unwrap();
-            storage.cut_power_at(storage.operations() + cut);
-            let acknowledged = script(&store);
-            drop(store);
-            storage.reboot(cut);
-            // Once more during recovery.
-            storage.cut_power_at(storage.operations() + 1 + cut % 40);
-            drop(open(&storage));
-            storage.reboot(cut + 1);
-            let left = groups(&open(&storage).unwrap());
-            assert!(
-                left == acknowledged || left == acknowledged + 1,
-                "cut at {cut}: {left} of {acknowledged}"
-            );
-        }
+        cut_power_at_each((1, 12), open, script, assert_whole);
     }
 }
 
 #[test]
 fn an_error_leaves_transactions_whole() {
-    for error in [SimError::Io, SimError::NoSpace] {
-        for at in 1..80 {
-            let storage = SimStorage::new();
-            let store = open(&storage).unwrap();
-            storage.fail_at(storage.operations() + at, error, at % 3 == 0);
-            let acknowledged = script(&store);
-            drop(store);
-            storage.no_faults();
-            storage.reboot(at);
-            let left = groups(&open(&storage).unwrap());
-            assert!(left == acknowledged || left == acknowledged + 1, "{error:?} at {at}");
-        }
-    }
+    fail_at_each(1..80, script, assert_whole);
 }
 
 #[test]
@@ -305,15 +276,7 @@ fn a_transaction_reads_what_it_wrote() {
                 assert_eq!(transaction.get(&key_of(number)).unwrap().is_some(), number > 0);
             }
         }
-        let (lower, upper) = (Bound::Unbounded, Bound::Excluded(&b"c"[..]));
-        let request = ScanRequest {
-            lower,
-            upper,
-            direction: WalkDirection::Forward,
-            keys: 9,
-            bytes: 1 << 20,
-            values: true,
-        };
+        let request = ScanRequest { upper: Bound::Excluded(&b"c"[..]), keys: 9, ..ScanRequest::default() };
         match transaction.range(&request) {
             Ok(found) => {
                 let found: Vec<_> = found.entries.iter().map(|entry| &entry.key[..]).collect();

@@ -26,19 +26,21 @@ struct FixedTrieCheck<'c> {
     seen: BTreeSet<RecordId>,
 }
 
-/// Checks the whole trie, and calls `claim` once for each of its pages.
-pub(super) fn check(
-    trie: &FixedTrie,
-    pages: &mut impl PageReader,
-    claim: impl FnMut(PageId) -> WalkResult<()>,
-) -> WalkResult<TrieCensus> {
-    let mut check = FixedTrieCheck { trie, census: TrieCensus::default(), seen: BTreeSet::new() };
-    check.nodes(pages)?;
-    check.census.nodes = check.seen.len();
-    check.census.node_bytes = check.seen.len() * trie.form.len();
-    check.free(pages)?;
-    check.pages(pages, claim)?;
-    Ok(check.census)
+impl FixedTrie {
+    /// Checks the whole trie, and calls `claim` once for each of its pages.
+    pub(in crate::trie) fn check(
+        &self,
+        pages: &mut impl PageReader,
+        claim: impl FnMut(PageId) -> WalkResult<()>,
+    ) -> WalkResult<TrieCensus> {
+        let mut check = FixedTrieCheck { trie: self, census: TrieCensus::default(), seen: BTreeSet::new() };
+        check.nodes(pages)?;
+        check.census.nodes = check.seen.len();
+        check.census.node_bytes = check.seen.len() * self.form.len();
+        check.free(pages)?;
+        check.pages(pages, claim)?;
+        Ok(check.census)
+    }
 }
 
 impl FixedTrieCheck<'_> {

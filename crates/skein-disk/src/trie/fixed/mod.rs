@@ -43,10 +43,9 @@ use skein_syntax::number::parse_i64;
 
 use super::hash::KeyHashing;
 use super::symbols::TrieSymbols;
+use super::value::INVALID as INVALID_VERSION;
 use super::walk::{ScanEntries, ScanRequest};
-use super::{TrieCensus, value::INVALID as INVALID_VERSION};
 use crate::buffer::PageWriter;
-use crate::page::PageId;
 use crate::record::{PageReader, RecordId, WalkResult};
 use crate::{DiskError, Result};
 pub(super) use node::FixedLayout;
@@ -61,28 +60,14 @@ const VERSION_MOST: u64 = INVALID as u64 - 1;
 /// A trie with nodes of one length.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FixedTrie {
-    symbols: TrieSymbols,
-    form: FixedLayout,
-    root: RecordId,
+    pub(super) symbols: TrieSymbols,
+    pub(super) form: FixedLayout,
+    pub(super) root: RecordId,
     /// For the hash trie.
     pub(super) hashing: Option<KeyHashing>,
 }
 
 impl FixedTrie {
-    /// Opens the trie with this root.
-    pub(super) fn open(
-        symbols: TrieSymbols,
-        form: FixedLayout,
-        root: RecordId,
-        hashing: Option<KeyHashing>,
-    ) -> Self {
-        Self { symbols, form, root, hashing }
-    }
-
-    pub(super) fn root(&self) -> RecordId {
-        self.root
-    }
-
     /// Appends the value of a key to `out` and returns its version. The key must not be longer than
     /// [`KEY_MOST`].
     pub(super) fn get(
@@ -216,15 +201,6 @@ impl FixedTrie {
         Ok(())
     }
 
-    /// Returns the keys of a range in order.
-    pub(super) fn collect(
-        &self,
-        pages: &mut impl PageReader,
-        request: &ScanRequest<'_>,
-    ) -> WalkResult<ScanEntries> {
-        walk::collect(self, pages, request)
-    }
-
     /// Returns the keys of a range in the trie's own order.
     pub(super) fn walk(
         &self,
@@ -235,15 +211,6 @@ impl FixedTrie {
             None => self.collect(pages, request),
             Some(hashing) => self.hashed(hashing).collect(pages, request),
         }
-    }
-
-    /// Checks the whole trie.
-    pub(super) fn check(
-        &self,
-        pages: &mut impl PageReader,
-        claim: impl FnMut(PageId) -> WalkResult<()>,
-    ) -> WalkResult<TrieCensus> {
-        check::check(self, pages, claim)
     }
 }
 

@@ -115,29 +115,32 @@ fn following(
     }
 }
 
-/// Returns the keys of a range in order.
-pub(super) fn collect(
-    trie: &FixedTrie,
-    pages: &mut impl PageReader,
-    request: &ScanRequest<'_>,
-) -> WalkResult<ScanEntries> {
-    let (path, stack, visited) = (SymbolPath::new(trie.symbols, 0), Vec::new(), VisitedRecords::default());
-    let mut walk = FixedTrieWalk { trie, direction: request.direction, path, stack, visited };
-    match request.near() {
-        Bound::Unbounded => walk.enter(pages, trie.root, walk.start())?,
-        Bound::Included(key) => walk.seek(pages, key, true)?,
-        Bound::Excluded(key) => walk.seek(pages, key, false)?,
-    }
-    let mut gathered = GatheredEntries::default();
-    while let Some(id) = walk.next(pages)? {
-        let Some((version, number)) = value_of(trie.node(pages, id)?) else { continue };
-        let key =
-            walk.path.key().ok_or_else(|| damaged_record(id, "it has a value, but no key ends there"))?;
-        if !gathered.takes(request, key) {
-            break;
+impl FixedTrie {
+    /// Returns the keys of a range in order.
+    pub(in crate::trie) fn collect(
+        &self,
+        pages: &mut impl PageReader,
+        request: &ScanRequest<'_>,
+    ) -> WalkResult<ScanEntries> {
+        let (path, stack, visited) =
+            (SymbolPath::new(self.symbols, 0), Vec::new(), VisitedRecords::default());
+        let mut walk = FixedTrieWalk { trie: self, direction: request.direction, path, stack, visited };
+        match request.near() {
+            Bound::Unbounded => walk.enter(pages, self.root, walk.start())?,
+            Bound::Included(key) => walk.seek(pages, key, true)?,
+            Bound::Excluded(key) => walk.seek(pages, key, false)?,
         }
-        let value = if request.values { number.to_string().into_bytes() } else { Vec::new() };
-        gathered.push(key, valid(version, key)?, value);
+        let mut gathered = GatheredEntries::default();
+        while let Some(id) = walk.next(pages)? {
+            let Some((version, number)) = value_of(self.node(pages, id)?) else { continue };
+            let key =
+                walk.path.key().ok_or_else(|| damaged_record(id, "it has a value, but no key ends there"))?;
+            if !gathered.takes(request, key) {
+                break;
+            }
+            let value = if request.values { number.to_string().into_bytes() } else { Vec::new() };
+            gathered.push(key, valid(version, key)?, value);
+        }
+        Ok(gathered.found)
     }
-    Ok(gathered.found)
 }

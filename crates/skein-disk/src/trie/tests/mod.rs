@@ -11,19 +11,17 @@ pub(crate) mod shared;
 mod single;
 
 use std::ops::{Bound, Range};
-use std::path::Path;
 
-use skein_log::storage::Storage;
 use skein_log::storage::sim::SimStorage;
 
 use super::{
     DiskTrie, LookupProgress, ScanEntry, ScanRequest, TrieCensus, TrieLayout, TrieShape, WalkDirection,
 };
-use crate::buffer::{BufferManager, CacheOptions, CheckpointMoment};
-use crate::catalog::Catalog;
-use crate::page_file::ReadMode;
+use crate::buffer::BufferManager;
+use crate::catalog::{Catalog, CatalogEntry};
 use crate::record::{PageReader, WalkResult};
-use crate::{ReplacementPolicy, Result, TrieKind, Values};
+use crate::test_fixtures::{new_file, open_file, take_checkpoint};
+use crate::{Result, TrieKind, Values};
 
 const SHAPES: [TrieShape; 9] = [
     TrieShape::Linked,
@@ -60,18 +58,6 @@ pub(super) struct TestTrie {
     mask: u128,
 }
 
-fn open(storage: &SimStorage, pages: usize) -> BufferManager {
-    storage.create_dir_all(Path::new("/db")).unwrap();
-    let policy = if pages.is_multiple_of(2) { ReplacementPolicy::Lru } else { ReplacementPolicy::S3Fifo };
-    BufferManager::open(
-        storage,
-        Path::new("/db/tries"),
-        [7; 16],
-        CacheOptions { pages, policy, reading: ReadMode::Calls },
-    )
-    .unwrap()
-}
-
 /// Returns the kind for a trie of this shape with plain bytes as values.
 pub(super) fn of_bytes(shape: TrieShape) -> TrieKind {
     TrieKind { shape, values: Values::Bytes }
@@ -90,8 +76,7 @@ impl DiskTrie {
 
 impl TestTrie {
     pub(super) fn new(shape: TrieShape, cache: usize, mask: u128) -> Self {
-        let storage = SimStorage::new();
-        let buffer = open(&storage, cache);
+        let (storage, buffer) = new_file(cache);
         let mut writer = buffer.write();
         let catalog = Catalog::create(&mut writer).unwrap();
         let trie = catalog.open(&mut writer, "it", of_bytes(shape), [9; 16]).unwrap();
@@ -125,20 +110,18 @@ impl TestTrie {
     }
 
     fn checkpoint(&self, sequence: u64) {
-        let catalog = self.catalog.first();
-        let moment = || CheckpointMoment { sequence, catalog, ..CheckpointMoment::default() };
-        self.buffer.checkpoint(moment, |_| Ok(()), None).unwrap();
+        take_checkpoint(&self.buffer, sequence, self.catalog.first()).unwrap();
     }
 
     /// Cuts the power and opens the file again.
     fn crash(&mut self, seed: u64) {
         self.storage.reboot(seed);
-        self.buffer = open(&self.storage, self.cache);
+        self.buffer = open_file(&self.storage, self.cache).unwrap();
         self.catalog = Catalog::at(self.buffer.header().catalog());
-        let tries = self.buffer.read_with(|mut view| self.catalog.list(&mut view)).unwrap();
-        assert_eq!(tries.len(), 1);
-        assert_eq!((&tries[0].name[..], tries[0].trie.shape()), ("it", self.trie.shape()));
-        self.trie = tries[0].trie;
+        let found = self.buffer.read_with(|mut view| self.catalog.list(&mut view)).unwrap();
+        let [CatalogEntry::Trie(found)] = &found[..] else { panic!("{found:?}") };
+        assert_eq!((&found.name[..], found.trie.shape()), ("it", self.trie.shape()));
+        self.trie = found.trie;
         self.set_mask();
     }
 
@@ -172,11 +155,8 @@ impl TestTrie {
         direction: WalkDirection,
         limit: usize,
     ) -> Result<Vec<ScanEntry>> {
-        let (lower, upper) = match direction {
-            WalkDirection::Forward => (from, Bound::Unbounded),
-            WalkDirection::Backward => (Bound::Unbounded, from),
-        };
-        let request = ScanRequest { lower, upper, direction, keys: limit, bytes: usize::MAX, values: true };
+        let from = ScanRequest::from_bound(from, direction);
+        let request = ScanRequest { keys: limit, bytes: usize::MAX, ..from };
         let found = self.buffer.read_pages(|pages| self.trie.collect(pages, &request))?;
         Ok(found.entries)
     }

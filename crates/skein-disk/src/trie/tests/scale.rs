@@ -4,6 +4,7 @@ use std::time::Instant;
 use skein_sync::atomic::{AtomicBool, Ordering};
 
 use super::{TestTrie, TrieShape, WalkDirection};
+use crate::test_fixtures::{TestEnd, random_numbers};
 
 /// Returns realistic keys in random order: counters of articles, and paths of files.
 fn real_keys(count: u64) -> impl Iterator<Item = Vec<u8>> {
@@ -82,11 +83,7 @@ fn random_writes_leave_pages_a_third_full() {
     ] {
         let store = TestTrie::new(shape, 4_000, u128::MAX);
         let mut model = std::collections::BTreeMap::new();
-        let mut random = 1_u64;
-        let mut next = |below: u64| {
-            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (random >> 33) % below
-        };
+        let mut next = random_numbers(1);
         for version in 1..30_000 {
             let key = next(6_000).wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes().to_vec();
             if next(3) == 0 {
@@ -128,15 +125,6 @@ fn writes_keep_the_path_to_the_leaves_in_the_cache() {
     let misses = store.buffer.stats().misses - before;
     println!("{misses} pages read, {:?}", store.check());
     assert!(misses < WRITES + WRITES / 20, "{misses} pages were read for {WRITES} writes");
-}
-
-/// Tells a test's threads to stop, even if the test fails.
-struct ScaleTestEnd<'d>(&'d AtomicBool);
-
-impl Drop for ScaleTestEnd<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
 }
 
 const GROUP: u64 = 6;
@@ -195,7 +183,7 @@ fn readers_see_all_of_a_write_or_nothing() {
         let done = AtomicBool::new(false);
         write_group(&store, 1).unwrap();
         std::thread::scope(|scope| {
-            let _done = ScaleTestEnd(&done);
+            let _done = TestEnd(&done);
             scope.spawn(|| {
                 let mut last = 0;
                 while !done.load(Ordering::Relaxed) {

@@ -59,13 +59,12 @@ fn lay_out_shared_fixed(writer: &mut PageWriter<'_>, trie: &DiskTrie, layers: us
         // An empty key, and no other one behind it.
         fixed.node_mut(writer, last).unwrap()[24..26].fill(0);
     }
-    let root = fixed.root();
     let first = (1..layers).fold(last, |below, _| {
         let node = fixed.make_node(writer).unwrap();
         lead_twice(writer, fixed, node, below);
         node
     });
-    lead_twice(writer, fixed, root, first);
+    lead_twice(writer, fixed, fixed.root, first);
 }
 
 fn lead_twice(writer: &mut PageWriter<'_>, fixed: &FixedTrie, node: RecordId, below: RecordId) {
@@ -126,9 +125,7 @@ fn a_hashed_key_without_a_value_is_damage() {
     let mut writer = store.buffer.write();
     lay_out_shared_fixed(&mut writer, &store.trie, LAYERS, false);
     writer.publish().unwrap();
-    let (upper, direction) = (Bound::Unbounded, WalkDirection::Forward);
-    let request =
-        super::ScanRequest { lower: Bound::Unbounded, upper, direction, keys: 1, bytes: 1, values: true };
+    let request = super::ScanRequest { keys: 1, ..Default::default() };
     let error = store.buffer.read_pages(|pages| store.trie.walk(pages, &request)).unwrap_err();
     assert!(error.to_string().contains("it has a key and no value"), "{error}");
 }

@@ -1,6 +1,7 @@
 use std::ops::Bound;
 
 use super::{FIXED, SHAPES, ScanRequest, TestTrie, TrieShape, WalkDirection, of_bytes};
+use crate::catalog::CatalogEntry;
 use crate::record::change;
 use crate::trie::core::DescentEnd;
 use crate::trie::node::set_writing;
@@ -180,8 +181,7 @@ fn a_walk_in_portions_gives_every_key_once() {
             let (mut seen, mut last) = (std::collections::BTreeMap::new(), None::<Vec<u8>>);
             loop {
                 let lower = last.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
-                let (upper, direction) = (Bound::Unbounded, WalkDirection::Forward);
-                let request = ScanRequest { lower, upper, direction, keys: most, bytes: 1 << 20, values };
+                let request = ScanRequest { lower, keys: most, values, ..ScanRequest::default() };
                 let found = store.buffer.read_pages(|pages| store.trie.walk(pages, &request)).unwrap();
                 // Keys with the same hash may be returned together.
                 assert!(found.entries.len() <= most || store.is_fixed(), "{shape}");
@@ -208,7 +208,7 @@ fn a_hash_trie_walk_continues_after_removed_keys() {
         let store = TestTrie::new(shape, 64, u128::MAX);
         (0..50_u8).for_each(|at| _ = store.set(&[at], u64::from(at) + 1, b"1").unwrap());
         let walk = |lower: Bound<&[u8]>, upper: Bound<&[u8]>, direction| {
-            let request = ScanRequest { lower, upper, direction, keys: 10, bytes: 1 << 20, values: true };
+            let request = ScanRequest { lower, upper, direction, keys: 10, ..ScanRequest::default() };
             store.buffer.read_pages(|pages| store.trie.walk(pages, &request))
         };
         let all = Bound::Unbounded;
@@ -281,11 +281,12 @@ fn a_file_has_many_tries_and_finds_all_of_them_again() {
     }
     store.checkpoint(1);
     store.storage.reboot(1);
-    store.buffer = super::open(&store.storage, 20);
+    store.buffer = crate::test_fixtures::open_file(&store.storage, 20).unwrap();
     let tries = store.buffer.read_with(|mut view| store.catalog.list(&mut view)).unwrap();
     assert_eq!(tries.len(), 101);
     for at in 0..100 {
-        let named = tries.iter().find(|named| named.name == name(at)).unwrap();
+        let found = tries.iter().find(|entry| entry.name() == name(at));
+        let Some(CatalogEntry::Trie(named)) = found else { panic!("{found:?}") };
         assert_eq!(named.kind(), kind(at));
         let found = store.buffer.read_with(|mut view| named.trie.get(&mut view, b"key")).unwrap();
         assert_eq!(found, Some((at as u64, name(at).into_bytes())));

@@ -5,7 +5,8 @@ use skein_log::storage::Storage;
 use skein_log::storage::sim::{SimError, SimStorage};
 
 use super::{ModelSnapshot, contents, options};
-use crate::store::tests::{FOLDER, StoreModel, key};
+use crate::Result;
+use crate::store::tests::{FOLDER, StoreModel, cut_power_at_each, key};
 use crate::store::{DiskOptions, DiskStore};
 use crate::trie::TrieShape;
 
@@ -55,29 +56,15 @@ fn assert_script(store: &DiskStore, acknowledged: usize, about: &str) {
     store.shared.buffer.check_places();
 }
 
-fn open_synced(storage: &SimStorage) -> DiskStore {
+fn open_synced(storage: &SimStorage) -> Result<DiskStore> {
     let options = DiskOptions { durability: Durability::Sync, ..options(TrieShape::Linked, 16) };
-    DiskStore::open_on(storage.share(), FOLDER, options).unwrap()
+    DiskStore::open_on(storage.share(), FOLDER, options)
 }
 
 #[test]
 fn a_power_cut_beside_snapshots_loses_no_acknowledged_write() {
-    let storage = SimStorage::new();
-    let store = open_synced(&storage);
-    let begin = storage.operations();
-    assert_eq!(script(&store), 60);
-    let operations = storage.operations() - begin;
-    assert!(store.stats().snapshots == 0 && operations > 200, "{operations}");
-    drop(store);
-    for cut in (1..operations).step_by(2) {
-        let storage = SimStorage::new();
-        let store = open_synced(&storage);
-        storage.cut_power_at(storage.operations() + cut);
-        let acknowledged = script(&store);
-        drop(store);
-        storage.reboot(cut);
-        assert_script(&open_synced(&storage), acknowledged, &format!("cut at {cut} of {operations}"));
-    }
+    let operations = cut_power_at_each((2, 60), open_synced, script, assert_script);
+    assert!(operations > 200, "{operations}");
 }
 
 #[test]
@@ -85,7 +72,7 @@ fn an_error_beside_snapshots_loses_nothing() {
     for error in [SimError::Io, SimError::NoSpace] {
         for at in (1..400).step_by(3) {
             let storage = SimStorage::new();
-            let store = open_synced(&storage);
+            let store = open_synced(&storage).unwrap();
             storage.fail_at(storage.operations() + at, error, at % 2 == 0);
             let acknowledged = script(&store);
             storage.no_faults();
@@ -96,7 +83,7 @@ fn an_error_beside_snapshots_loses_nothing() {
             }
             drop(store);
             storage.reboot(at);
-            assert_script(&open_synced(&storage), acknowledged, &about);
+            assert_script(&open_synced(&storage).unwrap(), acknowledged, &about);
         }
     }
 }

@@ -33,11 +33,7 @@ fn read_all(
     let (mut all, mut last) = (StoreModel::new(), None::<Vec<u8>>);
     loop {
         let from = last.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
-        let (lower, upper) = match direction {
-            WalkDirection::Forward => (from, Bound::Unbounded),
-            WalkDirection::Backward => (Bound::Unbounded, from),
-        };
-        let found = read(&ScanRequest { lower, upper, direction, keys: 7, bytes: 1 << 20, values: true })?;
+        let found = read(&ScanRequest { keys: 7, ..ScanRequest::from_bound(from, direction) })?;
         last = found.entries.last().map(|entry| entry.key.clone());
         all.extend(found.entries.into_iter().map(|entry| (entry.key, entry.value)));
         if !found.more {
@@ -188,19 +184,12 @@ fn a_snapshot_of_a_closed_store_reports_it() {
     store.set(b"goose", b"grey").unwrap();
     let snapshot = store.snapshot().unwrap();
     store.close().unwrap();
-    let request = |keys| ScanRequest {
-        lower: Bound::Unbounded,
-        upper: Bound::Unbounded,
-        direction: WalkDirection::Forward,
-        keys,
-        bytes: 100,
-        values: true,
-    };
+    let request = ScanRequest { keys: 1, ..ScanRequest::default() };
     let closed = [
         snapshot.get(b"goose").map(drop),
         snapshot.get_many(&[b"goose"], 10).map(drop),
-        snapshot.range(&request(1)).map(drop),
-        snapshot.walk(&request(1)).map(drop),
+        snapshot.range(&request).map(drop),
+        snapshot.walk(&request).map(drop),
         snapshot.check().map(drop),
         store.snapshot().map(drop),
     ];
