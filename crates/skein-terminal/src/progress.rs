@@ -17,50 +17,70 @@ const KNOWN: &str = "{bar:30} {percent}% · {msg} · {binary_bytes_per_sec} · {
 /// The template for an input of unknown size.
 const UNKNOWN: &str = "{spinner} {binary_bytes} · {msg} · {binary_bytes_per_sec}";
 
-/// Progress through an input of known or unknown size.
+/// A bar that is updated now and then.
 #[derive(Debug)]
-pub struct InputProgress {
+struct TimedBar {
     bar: ProgressBar,
     started: Instant,
     shown: Option<Instant>,
 }
 
-impl InputProgress {
-    /// Starts a bar. `bytes` is the size of the input, if known.
-    pub fn start(bytes: Option<u64>, quiet: bool) -> Self {
-        // Also hidden if standard error is not a terminal.
-        Self::on(if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() }, bytes)
-    }
-
-    fn on(target: ProgressDrawTarget, bytes: Option<u64>) -> Self {
-        let template = if bytes.is_some() { KNOWN } else { UNKNOWN };
-        let bar = ProgressBar::with_draw_target(bytes, target).with_style(style(template));
+impl TimedBar {
+    fn on(target: ProgressDrawTarget, total: Option<u64>, [known, unknown]: [&str; 2]) -> Self {
+        let template = if total.is_some() { known } else { unknown };
+        let bar = ProgressBar::with_draw_target(total, target).with_style(style(template));
         Self { bar, started: Instant::now(), shown: None }
     }
 
-    /// Reports that `bytes` of the input and `records` are done.
-    pub fn update(&mut self, bytes: u64, records: u64) {
+    /// Shows this position, unless the last one was shown just now. `message` gets the elapsed time.
+    fn update(&mut self, position: u64, message: impl FnOnce(Duration) -> String) {
         if self.shown.is_some_and(|shown| shown.elapsed() < STEP) {
             return;
         }
         self.shown = Some(Instant::now());
-        self.bar.set_position(bytes);
-        self.bar.set_message(format!(
-            "{} records, {}",
-            HumanCount(records),
-            rate(records, self.started.elapsed())
-        ));
+        self.bar.set_position(position);
+        self.bar.set_message(message(self.started.elapsed()));
+    }
+
+    /// Removes the bar. Returns the elapsed time.
+    fn finish(self) -> Duration {
+        self.bar.finish_and_clear();
+        self.started.elapsed()
+    }
+}
+
+/// Returns the place of a bar. It is also hidden if standard error is not a terminal.
+fn target(quiet: bool) -> ProgressDrawTarget {
+    if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() }
+}
+
+/// Progress through an input of known or unknown size.
+#[derive(Debug)]
+pub struct InputProgress(TimedBar);
+
+impl InputProgress {
+    /// Starts a bar. `bytes` is the size of the input, if known.
+    pub fn start(bytes: Option<u64>, quiet: bool) -> Self {
+        Self::on(target(quiet), bytes)
+    }
+
+    fn on(target: ProgressDrawTarget, bytes: Option<u64>) -> Self {
+        Self(TimedBar::on(target, bytes, [KNOWN, UNKNOWN]))
+    }
+
+    /// Reports that `bytes` of the input and `records` are done.
+    pub fn update(&mut self, bytes: u64, records: u64) {
+        self.0.update(bytes, |took| format!("{} records, {}", HumanCount(records), rate(records, took)));
     }
 
     /// Returns a handle that prints lines above the bar.
     pub fn printer(&self) -> ProgressPrinter {
-        ProgressPrinter(self.bar.clone())
+        ProgressPrinter(self.0.bar.clone())
     }
 
     /// Removes the bar. Returns the elapsed time.
     pub fn finish(self) -> Duration {
-        self.bar.finish_and_clear();
-        self.started.elapsed()
+        self.0.finish()
     }
 }
 
@@ -71,9 +91,7 @@ const KEYS_UNKNOWN: &str = "{spinner} {human_pos} keys · {msg}";
 /// Progress through keys.
 #[derive(Debug)]
 pub struct KeyProgress {
-    bar: ProgressBar,
-    started: Instant,
-    shown: Option<Instant>,
+    bar: TimedBar,
     total: Option<u64>,
     done: u64,
 }
@@ -81,26 +99,19 @@ pub struct KeyProgress {
 impl KeyProgress {
     /// Starts a bar.
     pub fn start(total: Option<u64>, quiet: bool) -> Self {
-        // Also hidden if standard error is not a terminal.
-        Self::on(if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() }, total)
+        Self::on(target(quiet), total)
     }
 
     fn on(target: ProgressDrawTarget, total: Option<u64>) -> Self {
-        let template = if total.is_some() { KEYS_KNOWN } else { KEYS_UNKNOWN };
-        let bar = ProgressBar::with_draw_target(total, target).with_style(style(template));
-        Self { bar, started: Instant::now(), shown: None, total, done: 0 }
+        Self { bar: TimedBar::on(target, total, [KEYS_KNOWN, KEYS_UNKNOWN]), total, done: 0 }
     }
 
     /// Reports that `keys` more keys are done, whatever their outcome.
     pub fn advance(&mut self, keys: u64) {
         self.done += keys;
-        if self.shown.is_some_and(|shown| shown.elapsed() < STEP) {
-            return;
-        }
-        self.shown = Some(Instant::now());
         // Keys may be inserted meanwhile, so `done` may exceed the total.
-        self.bar.set_position(self.total.map_or(self.done, |total| self.done.min(total)));
-        self.bar.set_message(rate(self.done, self.started.elapsed()));
+        let position = self.total.map_or(self.done, |total| self.done.min(total));
+        self.bar.update(position, |took| rate(self.done, took));
     }
 
     /// Returns the progress in words: `1,000 of 5,000 keys`.
@@ -113,13 +124,12 @@ impl KeyProgress {
 
     /// Returns a handle that prints lines above the bar.
     pub fn printer(&self) -> ProgressPrinter {
-        ProgressPrinter(self.bar.clone())
+        ProgressPrinter(self.bar.bar.clone())
     }
 
     /// Removes the bar. Returns the elapsed time.
     pub fn finish(self) -> Duration {
-        self.bar.finish_and_clear();
-        self.started.elapsed()
+        self.bar.finish()
     }
 }
 
@@ -273,7 +283,7 @@ mod tests {
         let target = ProgressDrawTarget::term_like(Box::new(screen.clone()));
         let mut progress = InputProgress::on(target, bytes);
         progress.update(500, 20);
-        progress.bar.force_draw();
+        progress.0.bar.force_draw();
         let shown = screen.text();
         progress.finish();
         shown
@@ -298,7 +308,7 @@ mod tests {
             let screen = TestTerminal::default();
             let mut keys = KeyProgress::on(ProgressDrawTarget::term_like(Box::new(screen.clone())), total);
             keys.advance(1_500);
-            keys.bar.force_draw();
+            keys.bar.bar.force_draw();
             (screen.text(), keys.words())
         };
         let (known, words) = shown(Some(6_000));
@@ -326,7 +336,7 @@ mod tests {
 
     #[test]
     fn a_quiet_bar_shows_nothing() {
-        assert!(InputProgress::start(Some(1000), true).bar.is_hidden());
+        assert!(InputProgress::start(Some(1000), true).0.bar.is_hidden());
     }
 
     #[test]

@@ -98,8 +98,8 @@ impl Bench {
         }
         index::keep_most_specialised(&mut taken);
         self.findings.absent.retain(|absent| taken.iter().all(|entry| entry.name != absent.name));
-        if taken.iter().any(|entry| entry.rival()) {
-            self.note_absent_rivals();
+        if taken.iter().any(|entry| entry.role == index::IndexRole::Rival) {
+            self.note_absent(index::absent());
         }
         for entry in &taken {
             self.findings.contender(entry.name, entry.about);
@@ -107,9 +107,33 @@ impl Bench {
         taken
     }
 
-    /// Notes the rivals that the user wants but this build does not have.
-    fn note_absent_rivals(&mut self) {
-        for (name, why) in index::absent() {
+    /// Returns those of the concerned stores that the user wants, given the name and the description
+    /// of each. Notes those that the user wants but this build does not have.
+    ///
+    /// # Errors
+    /// If no store is left.
+    pub fn stores<S>(
+        &mut self,
+        absent: Vec<(&'static str, String)>,
+        mut concerned: Vec<&'static S>,
+        described: fn(&S) -> (&'static str, &'static str),
+    ) -> Result<Vec<&'static S>> {
+        self.note_absent(absent);
+        let names: Vec<_> = concerned.iter().map(|store| described(store).0).collect();
+        concerned.retain(|store| self.plan.wants(described(store).0));
+        for (name, about) in concerned.iter().map(|store| described(store)) {
+            self.findings.contender(name, about);
+        }
+        if concerned.is_empty() {
+            let names = names.join(", ");
+            return Err(Error::Input(format!("no store is left to measure; choose from: {names}")));
+        }
+        Ok(concerned)
+    }
+
+    /// Notes the contenders that the user wants but this build does not have.
+    fn note_absent(&mut self, absent: Vec<(&'static str, String)>) {
+        for (name, why) in absent {
             if self.plan.wants(name) {
                 self.findings.absent(name, why);
             }

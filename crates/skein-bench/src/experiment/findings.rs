@@ -72,8 +72,7 @@ impl Findings {
                 better: place.better,
                 contender: contender.to_owned(),
                 at: at.cloned(),
-                rounds: Vec::new(),
-                quantiles: Vec::new(),
+                ..ResultCell::default()
             });
             self.cells.len() - 1
         });
@@ -149,6 +148,34 @@ impl Findings {
             Some((label.unwrap_or("all").to_owned(), ratio))
         };
         self.labels(measure).into_iter().filter_map(at).collect()
+    }
+
+    /// Returns these ratios at the points that `of` admits.
+    pub fn ratios_at(
+        &self,
+        measure: &str,
+        contender: &str,
+        other: &str,
+        of: impl Fn(&str) -> bool,
+    ) -> Vec<(String, f64)> {
+        let ratios = self.ratios(measure, contender, other).into_iter();
+        ratios.filter(|(label, _)| of(label)).collect()
+    }
+
+    /// Returns the ratios of [`ratios_at`](Self::ratios_at) in several measures, each with its
+    /// measure's name.
+    pub fn ratios_in(
+        &self,
+        measures: &[&str],
+        contender: &str,
+        other: &str,
+        of: impl Fn(&str) -> bool,
+    ) -> Vec<(String, f64)> {
+        let all = measures.iter().flat_map(|measure| {
+            let ratios = self.ratios_at(measure, contender, other, &of).into_iter();
+            ratios.map(move |(label, ratio)| (format!("{measure} on {label}"), ratio))
+        });
+        all.collect()
     }
 
     /// Returns the contender's rate as a multiple of the best of `others`, at each point where the

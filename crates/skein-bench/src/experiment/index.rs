@@ -1,13 +1,11 @@
 //! Experiments on indexes that are from no single paper: the first questions of users.
 
-use linkme::distributed_slice;
-
-use super::grid::{self, Grid, InsertMode, MemoryDetail, over_key_sets};
+use super::grid::{self, Grid, InsertMode, MemoryDetail, of_grid, over_key_sets};
 use super::loops::{
     DEPENDENT, GET_MANY, GridLoop, INSERT_MIXES, LOOKUP, LOOKUP_80, LOWER_BOUND, changes, letter, ranges,
 };
 use super::participants::{OURS, Participants};
-use super::{BenchPlan, EXPERIMENTS, Experiment, Findings, Judgement};
+use super::{BenchPlan, Experiment, Findings, Judgement};
 use crate::workload::run::LoopStyle;
 use crate::workload::{OpKind, lookup, mix};
 
@@ -53,17 +51,12 @@ fn lookups_grid(plan: &BenchPlan) -> Grid<'static> {
     Grid { memory: MemoryDetail::Whole, ..grid }
 }
 
-#[distributed_slice(EXPERIMENTS)]
-static LOOKUPS_OF_ALL: Experiment = Experiment {
+pub static LOOKUPS_OF_ALL: Experiment = Experiment {
     name: "lookup",
-    rank: 0,
     title: "inserts, lookups one by one and in batches, latency and memory of all indexes",
     source: "SkeinDB's own targets",
     claim: "Masstree inserts and looks up at least 1.3 times as fast as the crate masstree, and 3 \
             times as fast as crossbeam-skiplist",
-    memory: |plan| lookups_grid(plan).memory(),
-    steps: |plan| lookups_grid(plan).steps(plan),
-    run: |bench| grid::run(bench, &lookups_grid(&bench.plan)),
     judge: |findings| {
         let measures = ["insert", "lookup", "lookup, dependent"];
         ours_against(findings, &measures, 1.3, "masstree-crate").and(ours_against(
@@ -73,6 +66,7 @@ static LOOKUPS_OF_ALL: Experiment = Experiment {
             "crossbeam-skiplist",
         ))
     },
+    ..of_grid!(lookups_grid)
 };
 
 /// The loops scan a hundredth of the keys that lookups ask for, since each scan reads a hundred.
@@ -92,17 +86,13 @@ fn scans_grid(plan: &BenchPlan) -> Grid<'static> {
     Grid { inserts: InsertMode::Untimed, ..grid }
 }
 
-#[distributed_slice(EXPERIMENTS)]
-static SCAN_100: Experiment = Experiment {
+pub static SCAN_100: Experiment = Experiment {
     name: "scan-100",
-    rank: 1,
     title: "scans of 1 to 1000 keys, upward and downward, and lower bounds",
     source: "SkeinDB's own targets",
     claim: "Masstree scans 100 keys at least 1.5 times as fast as the crate masstree",
-    memory: |plan| scans_grid(plan).memory(),
-    steps: |plan| scans_grid(plan).steps(plan),
-    run: |bench| grid::run(bench, &scans_grid(&bench.plan)),
     judge: |findings| ours_against(findings, &["scan of 100"], 1.5, "masstree-crate"),
+    ..of_grid!(scans_grid)
 };
 
 const YCSB: [GridLoop; 12] = [
@@ -124,17 +114,13 @@ fn ycsb_grid(plan: &BenchPlan) -> Grid<'static> {
     over_sets(plan, count(plan) / 4, &YCSB, Participants::All)
 }
 
-#[distributed_slice(EXPERIMENTS)]
-static YCSB_EXPERIMENT: Experiment = Experiment {
+pub static YCSB_EXPERIMENT: Experiment = Experiment {
     name: "ycsb",
-    rank: 2,
     title: "LOAD (the measure insert) and YCSB A to F, with latencies",
     source: "YCSB (Cooper et al., SoCC 2010)",
     claim: "Masstree is at least as fast as std's BTreeMap on every workload",
-    memory: |plan| ycsb_grid(plan).memory(),
-    steps: |plan| ycsb_grid(plan).steps(plan),
-    run: |bench| grid::run(bench, &ycsb_grid(&bench.plan)),
     judge: |findings| ours_against(findings, &YCSB.map(|each| each.measure), 1.0, "btreemap"),
+    ..of_grid!(ycsb_grid)
 };
 
 const MIXES: [GridLoop; 6] = [
@@ -154,17 +140,13 @@ fn mixes_grid(plan: &BenchPlan) -> Grid<'static> {
     over_sets(plan, count(plan), &MIXES, Participants::All)
 }
 
-#[distributed_slice(EXPERIMENTS)]
-static MIX: Experiment = Experiment {
+pub static MIX: Experiment = Experiment {
     name: "mix",
-    rank: 3,
     title: "5, 50 and 95 % inserts among lookups, removal, churn, puts of present keys",
     source: "the workloads of Wormhole (EuroSys 2019) and of the Cuckoo Trie (SOSP 2021)",
     claim: "Masstree is at least as fast as std's BTreeMap on every mix",
-    memory: |plan| mixes_grid(plan).memory(),
-    steps: |plan| mixes_grid(plan).steps(plan),
-    run: |bench| grid::run(bench, &mixes_grid(&bench.plan)),
     judge: |findings| ours_against(findings, &MIXES.map(|each| each.measure), 1.0, "btreemap"),
+    ..of_grid!(mixes_grid)
 };
 
 fn growth_grid(plan: &BenchPlan) -> Grid<'static> {
@@ -173,17 +155,12 @@ fn growth_grid(plan: &BenchPlan) -> Grid<'static> {
     Grid { memory: MemoryDetail::Whole, operations: grid.operations.min(1_000_000), ..grid }
 }
 
-#[distributed_slice(EXPERIMENTS)]
-static GROWTH: Experiment = Experiment {
+pub static GROWTH: Experiment = Experiment {
     name: "growth",
-    rank: 4,
     title: "inserts, dependent and batched lookups, and memory, as the number of keys grows",
     source: "SkeinDB's own targets",
     claim: "Masstree's dependent lookups slow down less than those of std's BTreeMap between the \
             smallest and the greatest size",
-    memory: |plan| growth_grid(plan).memory(),
-    steps: |plan| growth_grid(plan).steps(plan),
-    run: |bench| grid::run(bench, &growth_grid(&bench.plan)),
     judge: |findings| {
         let kept = |contender: &str| findings.kept(DEPENDENT.measure, contender);
         match (kept(OURS), kept("btreemap")) {
@@ -194,4 +171,5 @@ static GROWTH: Experiment = Experiment {
             _ => Judgement::untested("not measured"),
         }
     },
+    ..of_grid!(growth_grid)
 };

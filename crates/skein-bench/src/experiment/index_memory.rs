@@ -146,7 +146,7 @@ mod tests {
     #[test]
     fn the_parts_of_our_indexes_add_up() {
         let sets = ["url", "rand-8"].map(|name| keyset::make(name, 2_000, 0, 1).expect("a good name"));
-        for entry in index::all().into_iter().filter(|entry| entry.ours()) {
+        for entry in index::all().into_iter().filter(|entry| entry.role == index::IndexRole::Ours) {
             let set = sets.iter().find(|set| takes_keys(entry, set).is_ok()).expect("numbers at least");
             let mut scales = IndexScales::new(entry, set.keys.len());
             scales.fill(&set.keys);

@@ -17,7 +17,7 @@ use super::key_lengths::takes_keys;
 use super::loops::{GridLoop, LOWER_BOUND, changes, inserts, ranges, reads};
 use super::scratch::Scratch;
 use crate::keyset::{self, KeySet};
-use crate::rival::index::{self, DynIndex, RegisteredIndex};
+use crate::rival::index::{self, DynIndex, IndexRole, RegisteredIndex};
 use crate::sys::{LoopClock, on_path};
 use crate::workload::run::{LoopStyle, RunMode};
 use crate::workload::{OpKind, RankedKeySet, lookup, mix};
@@ -87,7 +87,7 @@ extern "C" fn mark(loops: usize) {
 /// Returns the names of our indexes.
 pub fn indexes() -> Vec<&'static str> {
     let mut names: Vec<_> =
-        index::all().into_iter().filter(|entry| entry.ours()).map(|entry| entry.name).collect();
+        index::all().into_iter().filter(|entry| entry.role == IndexRole::Ours).map(|entry| entry.name).collect();
     names.dedup();
     names
 }

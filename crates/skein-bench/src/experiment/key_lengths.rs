@@ -121,17 +121,16 @@ pub mod tests {
     use crate::rival::index::{self, IndexAbilities, IndexRole};
 
     /// Returns a contender that accepts keys of these lengths and can only insert and look up.
-    pub fn taking(name: &'static str, rank: u32, key_bytes: LengthLimits) -> RegisteredIndex {
+    pub fn taking(name: &'static str, key_bytes: LengthLimits) -> RegisteredIndex {
         RegisteredIndex {
             name,
             about: "",
             can: IndexAbilities::NOTHING,
             key_bytes,
             scan_key_bytes: (0, usize::MAX),
-            rank,
             make: |_| unreachable!("nothing is measured here"),
             threads: false,
-            role: IndexRole::Contender,
+            role: IndexRole::Rival,
         }
     }
 
@@ -155,7 +154,7 @@ pub mod tests {
 
     #[test]
     fn a_few_unsupported_keys_are_left_out_for_all() {
-        let (any, eight) = (taking("any", 1, (0, usize::MAX)), taking("eight", 2, (8, 8)));
+        let (any, eight) = (taking("any", (0, usize::MAX)), taking("eight", (8, 8)));
         let mut set = set(10);
         let note = leave_out_few(&mut set, &[&any, &eight]).expect("ten keys are left out");
         assert_eq!(
@@ -170,7 +169,7 @@ pub mod tests {
 
     #[test]
     fn more_than_a_few_make_the_contender_absent() {
-        let (any, eight) = (taking("any", 1, (0, usize::MAX)), taking("eight", 2, (8, 8)));
+        let (any, eight) = (taking("any", (0, usize::MAX)), taking("eight", (8, 8)));
         let mut set = set(11);
         assert_eq!(leave_out_few(&mut set, &[&any, &eight]), None);
         assert_eq!(set.keys.len() + set.absent.len(), 1001);
@@ -180,7 +179,7 @@ pub mod tests {
 
     #[test]
     fn the_keys_left_out_for_two_are_few_in_total() {
-        let (long, short) = (taking("long", 1, (0, 8)), taking("short", 2, (8, 9)));
+        let (long, short) = (taking("long", (0, 8)), taking("short", (8, 9)));
         let mut set = set(6);
         // Six keys of 9 bytes, and six empty keys.
         set.keys = set.keys.iter().chain([&b""[..]; 6]).collect();
@@ -195,7 +194,7 @@ pub mod tests {
 
     #[test]
     fn a_name_with_an_unlimited_entry_excludes_no_key() {
-        let (words, bytes) = (taking("map", 1, (8, 8)), taking("map", 1, (0, usize::MAX)));
+        let (words, bytes) = (taking("map", (8, 8)), taking("map", (0, usize::MAX)));
         assert_eq!(leave_out_few(&mut set(1), &[&words, &bytes]), None);
         assert_eq!(leave_out_few(&mut set(1), &index::all()[..1]), None);
     }

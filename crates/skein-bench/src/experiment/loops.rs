@@ -20,8 +20,8 @@ pub struct GridLoop {
     pub style: LoopStyle,
     /// The number of threads.
     pub threads: usize,
-    /// Makes the script of one thread: this many operations, from this seed.
-    pub script: fn(&RankedKeySet<'_>, usize, u64, ThreadShare) -> Script,
+    /// Makes the script of one thread.
+    pub script: MakeScript,
 }
 
 /// The scripts of a loop, ready to run.
@@ -51,12 +51,11 @@ pub enum LoopUnit {
     Tail,
 }
 
+/// Makes the script of one thread: this many operations, from this seed.
+pub type MakeScript = fn(&RankedKeySet<'_>, usize, u64, ThreadShare) -> Script;
+
 /// Returns a loop that reads on one thread.
-pub const fn reads(
-    measure: &'static str,
-    style: LoopStyle,
-    script: fn(&RankedKeySet<'_>, usize, u64, ThreadShare) -> Script,
-) -> GridLoop {
+pub const fn reads(measure: &'static str, style: LoopStyle, script: MakeScript) -> GridLoop {
     let needs = IndexAbilities { batches: matches!(style, LoopStyle::Batches(_)), ..IndexAbilities::NOTHING };
     GridLoop { measure, needs, changes: false, counts: LoopUnit::Operations, style, threads: 1, script }
 }
@@ -95,41 +94,29 @@ fn present(asked: &RankedKeySet<'_>, count: usize, seed: u64, share: ThreadShare
 macro_rules! letter {
     ($place:literal, $measure:literal, $popularity:ident, $style:ident) => {
         crate::experiment::loops::GridLoop {
-            measure: $measure,
             needs: crate::rival::index::IndexAbilities {
                 scan: $place == 4,
                 ..crate::rival::index::IndexAbilities::NOTHING
             },
             // Updates write the present value again; D and E add keys.
             changes: $place == 3 || $place == 4,
-            counts: crate::experiment::loops::LoopUnit::Operations,
-            style: crate::workload::run::LoopStyle::$style,
-            threads: 1,
-            script: |asked, count, seed, share| {
-                use crate::workload::ycsb::{LETTERS, Popularity, ycsb};
-                ycsb(asked, LETTERS[$place], Popularity::$popularity, count, seed, share)
-            },
+            ..crate::experiment::loops::reads(
+                $measure,
+                crate::workload::run::LoopStyle::$style,
+                |asked, count, seed, share| {
+                    use crate::workload::ycsb::{LETTERS, Popularity, ycsb};
+                    ycsb(asked, LETTERS[$place], Popularity::$popularity, count, seed, share)
+                },
+            )
         }
     };
 }
 pub(super) use letter;
 
 /// Returns a loop that scans on one thread.
-pub const fn scans(
-    measure: &'static str,
-    back: bool,
-    script: fn(&RankedKeySet<'_>, usize, u64, ThreadShare) -> Script,
-) -> GridLoop {
+pub const fn scans(measure: &'static str, back: bool, script: MakeScript) -> GridLoop {
     let needs = IndexAbilities { scan: !back, scan_back: back, ..IndexAbilities::NOTHING };
-    GridLoop {
-        measure,
-        needs,
-        changes: false,
-        counts: LoopUnit::KeysRead,
-        style: LoopStyle::Independent,
-        threads: 1,
-        script,
-    }
+    GridLoop { needs, counts: LoopUnit::KeysRead, ..reads(measure, LoopStyle::Independent, script) }
 }
 
 /// Returns scans of `LENGTH` keys from random keys on, downward if `BACK`. There is one scan for
@@ -154,21 +141,9 @@ pub const INSERT_MIXES: [GridLoop; 3] =
     [inserts::<5>("5 % inserts"), inserts::<50>("50 % inserts"), inserts::<95>("95 % inserts")];
 
 /// Returns a loop that changes the index, on one thread.
-pub const fn changes(
-    measure: &'static str,
-    removes: bool,
-    script: fn(&RankedKeySet<'_>, usize, u64, ThreadShare) -> Script,
-) -> GridLoop {
+pub const fn changes(measure: &'static str, removes: bool, script: MakeScript) -> GridLoop {
     let needs = IndexAbilities { remove: removes, ..IndexAbilities::NOTHING };
-    GridLoop {
-        measure,
-        needs,
-        changes: true,
-        counts: LoopUnit::Operations,
-        style: LoopStyle::Independent,
-        threads: 1,
-        script,
-    }
+    GridLoop { needs, changes: true, ..reads(measure, LoopStyle::Independent, script) }
 }
 
 impl GridLoop {

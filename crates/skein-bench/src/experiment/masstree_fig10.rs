@@ -4,13 +4,11 @@
 //! The paper compares all threads of one tree with one thread. We also compare them with as many
 //! independent processes.
 
-use linkme::distributed_slice;
-
 use super::grid::INSERT;
 use super::loops::GET;
 use super::participants::OURS;
 use super::scaling::{Scaling, beside_one_thread, beside_processes};
-use super::{EXPERIMENTS, Experiment, Findings, Judgement};
+use super::{Experiment, Findings, Judgement};
 
 const SCALING: Scaling = Scaling {
     keys: "decimal",
@@ -19,10 +17,8 @@ const SCALING: Scaling = Scaling {
     most_operations: 4_000_000,
 };
 
-#[distributed_slice(EXPERIMENTS)]
-static FIG10: Experiment = Experiment {
+pub static FIG10: Experiment = Experiment {
     name: "masstree-fig10",
-    rank: 110,
     title: "rate per thread of gets and puts, from one thread to all cores, and of as many \
             independent processes",
     source: "Masstree (EuroSys 2012), figure 10 and section 6.5",

@@ -7,13 +7,11 @@
 //! requests divided by the time of the slowest core. With the shared tree, every core gets an equal
 //! part of all requests.
 
-use linkme::distributed_slice;
-
 use super::findings::MeasureSpec;
 use super::grid::{self, GridPoint};
 use super::participants::OURS;
 use super::scaling::cores;
-use super::{Bench, BenchPlan, EXPERIMENTS, Experiment, Findings, Judgement};
+use super::{Bench, BenchPlan, Experiment, Findings, Judgement};
 use crate::keyset::{self, PackedKeys, SeededRandom};
 use crate::result::AxisPoint;
 use crate::rival::index::{DynConcurrentIndex, DynIndex, RegisteredIndex};
@@ -40,10 +38,8 @@ fn operations(plan: &BenchPlan) -> usize {
     point(plan).count.clamp(1_000, 4_000_000)
 }
 
-#[distributed_slice(EXPERIMENTS)]
-static FIG11: Experiment = Experiment {
+pub static FIG11: Experiment = Experiment {
     name: "masstree-fig11",
-    rank: 111,
     title: "a shared tree beside trees hard-partitioned by core, under skew",
     source: "Masstree (EuroSys 2012), figure 11 and section 6.6",
     claim: "partitioned trees win without skew (1.5 times on 16 cores), lose as one partition gets \

@@ -1,12 +1,10 @@
 //! Masstree's figure 8: the gain of each design feature, from a binary tree to Masstree, and
 //! Masstree without one feature each.
 
-use linkme::distributed_slice;
-
-use super::grid::{self, Grid, over_key_sets};
+use super::grid::{Grid, of_grid, over_key_sets};
 use super::loops::GET;
 use super::participants::{OURS, Participants};
-use super::{BenchPlan, EXPERIMENTS, Experiment, Findings, Judgement};
+use super::{BenchPlan, Experiment, Findings, Judgement};
 
 /// The steps; each adds a feature to the one before.
 const STEPS: [&str; 6] = [
@@ -24,18 +22,14 @@ fn grid(plan: &BenchPlan) -> Grid<'static> {
     Grid::new(points, &[GET], Participants::Steps(OURS))
 }
 
-#[distributed_slice(EXPERIMENTS)]
-static FIG8: Experiment = Experiment {
+pub static FIG8: Experiment = Experiment {
     name: "masstree-fig8",
-    rank: 108,
     title: "gets and puts from a binary tree to Masstree, and Masstree without one feature each",
     source: "Masstree (EuroSys 2012), figure 8 and section 6.2",
     claim: "each step helps: huge pages 27 to 37 %, integer comparison 15 to 24 %, prefetching 9 \
             to 31 %, permutation 4 % of puts; Masstree is fastest",
-    memory: |plan| grid(plan).memory(),
-    steps: |plan| grid(plan).steps(plan),
-    run: |bench| grid::run(bench, &grid(&bench.plan)),
     judge,
+    ..of_grid!(grid)
 };
 
 /// The paper's gain in gets of each step over the one before. The third step changes the tree's

@@ -1,11 +1,9 @@
 //! Masstree's figure 9, and the costs of flexibility in its section 6.4 (EuroSys 2012).
 
-use linkme::distributed_slice;
-
-use super::grid::{self, Grid, GridPoint, InsertMode};
+use super::grid::{self, Grid, GridPoint, InsertMode, of_grid};
 use super::loops::GET;
 use super::participants::{OURS, Participants};
-use super::{BenchPlan, EXPERIMENTS, Experiment, Judgement};
+use super::{BenchPlan, Experiment, Judgement};
 use crate::result::AxisPoint;
 
 /// The bytes of the common prefix, before the 8 bytes that differ.
@@ -23,28 +21,21 @@ fn fig9_grid(plan: &BenchPlan) -> Grid<'static> {
     Grid { inserts: InsertMode::Untimed, ..grid }
 }
 
-#[distributed_slice(EXPERIMENTS)]
-static FIG9: Experiment = Experiment {
+pub static FIG9: Experiment = Experiment {
     name: "masstree-fig9",
-    rank: 109,
     title: "lookups of keys that share a prefix of 0 to 40 bytes",
     source: "Masstree (EuroSys 2012), figure 9 and section 6.4",
     claim: "with common prefixes, a trie of B+-trees gains on a B-tree: 1.4 times its rate at 16 \
             bytes, 3.4 times at long keys; here beside std's B-tree",
-    memory: |plan| fig9_grid(plan).memory(),
-    steps: |plan| fig9_grid(plan).steps(plan),
-    run: |bench| grid::run(bench, &fig9_grid(&bench.plan)),
     judge: |findings| {
-        let ratio = |label: &str| -> Vec<(String, f64)> {
-            let ratios = findings.ratios("get", OURS, "btreemap");
-            ratios.into_iter().filter(|(at, _)| at == label).collect()
-        };
+        let ratio = |label: &str| findings.ratios_at("get", OURS, "btreemap", |at| at == label);
         Judgement::at_least(1.4, "at 16 bytes, ours / btreemap", &ratio("16")).and(Judgement::at_least(
             3.4,
             "at 48 bytes, ours / btreemap",
             &ratio("48"),
         ))
     },
+    ..of_grid!(fig9_grid)
 };
 
 fn flexibility_grid(plan: &BenchPlan) -> Grid<'static> {
@@ -53,23 +44,15 @@ fn flexibility_grid(plan: &BenchPlan) -> Grid<'static> {
     Grid::new(points, &[GET], Participants::All)
 }
 
-#[distributed_slice(EXPERIMENTS)]
-static FLEXIBILITY: Experiment = Experiment {
+pub static FLEXIBILITY: Experiment = Experiment {
     name: "masstree-sec6.4",
-    rank: 114,
     title: "the cost of order: gets and puts beside hash tables",
     source: "Masstree (EuroSys 2012), section 6.4",
     claim: "a hash table near its best case does 2.5 times the operations of Masstree, so order is \
             the main cost; keys of any length cost 1 %, concurrency 13 %",
-    memory: |plan| flexibility_grid(plan).memory(),
-    steps: |plan| flexibility_grid(plan).steps(plan),
-    run: |bench| grid::run(bench, &flexibility_grid(&bench.plan)),
     judge: |findings| {
-        let ratios: Vec<_> = findings
-            .ratios("get", "hashbrown", OURS)
-            .into_iter()
-            .filter(|(label, _)| label == "rand-8")
-            .collect();
+        let ratios = findings.ratios_at("get", "hashbrown", OURS, |set| set == "rand-8");
         Judgement::at_least(2.5, "gets of hashbrown / ours", &ratios)
     },
+    ..of_grid!(flexibility_grid)
 };

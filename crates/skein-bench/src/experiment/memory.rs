@@ -1,14 +1,12 @@
 //! The memory of indexes: by part, as resident size without huge pages (Wormhole's figure 16), and
 //! between two doublings (the Cuckoo Trie's figure 11).
 
-use linkme::distributed_slice;
-
 use super::findings::{MeasureSpec, shown};
 use super::grid::{self, GridPoint, over_key_sets};
 use super::index_memory::{IndexScales, per_key, weigh_index, weigh_parts};
 use super::participants::{OURS, Participants, WORMHOLE};
 use super::resident_size::in_own_process;
-use super::{Bench, BenchPlan, EXPERIMENTS, Experiment, Findings, Judgement};
+use super::{Bench, BenchPlan, Experiment, Findings, Judgement};
 use crate::Result;
 use crate::keyset::{self, PackedKeys};
 use crate::result::AxisPoint;
@@ -43,10 +41,8 @@ fn memory(plan: &BenchPlan) -> Result<u64> {
     Ok(grid::memory(&points, 0, 0)? + keyset::greatest(most)?)
 }
 
-#[distributed_slice(EXPERIMENTS)]
-static MEMORY: Experiment = Experiment {
+pub static MEMORY: Experiment = Experiment {
     name: "memory",
-    rank: 5,
     title: "the memory of indexes: by part, as resident size without huge pages, and between two doublings",
     source: "Wormhole (EuroSys 2019), figure 16; the Cuckoo Trie (SOSP 2021), figure 11",
     claim: "Masstree's resident size is well above that of a B-tree, except on very short keys, \

@@ -1,15 +1,15 @@
 //! Experiments: figures and tables of the papers, and further comparisons that users ask for.
 //!
 //! ```text
-//!   registry ──► Experiment: a comparison and its claim
+//!   ALL  ──────► Experiment: a comparison and its claim
 //!                    │ run(&mut Bench)   a step per contender and round; adds figures and notes
 //!                    ▼
 //!                Findings ──► judge(&Findings): holds, does not, cannot be tested ──► result lines
 //! ```
 //!
-//! An experiment is a file here that registers itself in [`EXPERIMENTS`], plus its `mod` line
-//! below. `memory` returns the bytes that it is going to need. If the machine has less free memory,
-//! the experiment is rejected before it starts.
+//! An experiment is a file here, its `mod` line and its line in [`ALL`]. `memory` returns the bytes
+//! that it is going to need. If the machine has less free memory, the experiment is rejected before
+//! it starts.
 //!
 //! Order of reading: `plan.rs` (the request), `bench.rs` (the runner), `findings.rs` (figures and
 //! judgements), then `grid/` and `loops.rs`, which most index experiments are built from.
@@ -59,8 +59,6 @@ mod skip_list;
 mod store;
 mod wormhole;
 
-use linkme::distributed_slice;
-
 use crate::{Error, Result, nearest};
 
 pub use bench::{Bench, run};
@@ -74,8 +72,6 @@ pub use setting::BenchSettings;
 pub struct Experiment {
     /// Its name on the command line.
     pub name: &'static str,
-    /// The position in lists; lower ranks are first.
-    pub rank: u32,
     /// The comparison, in one line.
     pub title: &'static str,
     /// The paper, with its figure, table or section; or another source.
@@ -92,25 +88,79 @@ pub struct Experiment {
     pub judge: fn(&Findings) -> Judgement,
 }
 
-/// The registered experiments, unsorted; callers should use [`all`], which sorts them.
-#[distributed_slice]
-pub static EXPERIMENTS: [Experiment];
-
-/// Returns all experiments of this build, sorted.
-pub fn all() -> Vec<&'static Experiment> {
-    let mut all: Vec<_> = EXPERIMENTS.iter().collect();
-    all.sort_by_key(|experiment| (experiment.rank, experiment.name));
-    all
-}
+/// All experiments, in the order of lists.
+pub static ALL: [&Experiment; 62] = [
+    &index::LOOKUPS_OF_ALL,
+    &index::SCAN_100,
+    &index::YCSB_EXPERIMENT,
+    &index::MIX,
+    &index::GROWTH,
+    &memory::MEMORY,
+    &self_test::SELF_TEST,
+    &store::masstree_sec5::SEC5,
+    &masstree_fig8::FIG8,
+    &masstree_fig9::FIG9,
+    &masstree_fig10::FIG10,
+    &masstree_fig11::FIG11,
+    &server::masstree_fig13::FIG13,
+    &masstree_fig9::FLEXIBILITY,
+    &mlpindex::fig1::FIG1,
+    &mlpindex::fig1::FIG2,
+    &skip_list::ITERATOR,
+    &mlpindex::fig9::FIG9,
+    &mlpindex::fig9::FIG10,
+    &mlpindex::table2::TABLE2,
+    &mlpindex::targets::TARGETS,
+    &wormhole::fig9::FIG9,
+    &wormhole::FIG10,
+    &wormhole::FIG11,
+    &server::wormhole_fig12::FIG12,
+    &wormhole::FIG13,
+    &wormhole::FIG14,
+    &wormhole::FIG15,
+    &wormhole::FIG17,
+    &wormhole::FIG18,
+    &wormhole::targets::TARGETS_OF_WORMHOLE,
+    &cuckoo::fig2::FIG2,
+    &cuckoo::fig6::FIG6,
+    &cuckoo::FIG7,
+    &cuckoo::FIG8,
+    &cuckoo::fig9::FIG9,
+    &cuckoo::FIG10,
+    &cuckoo::fig11::FIG11,
+    &cuckoo::fig12::FIG12,
+    &server::cuckoo_fig13::FIG13,
+    &cuckoo::ablation::ABLATION,
+    &cuckoo::targets::TARGETS,
+    &cuckoo::resize::RESIZE,
+    &bitbase::length::FIG4,
+    &bitbase::length::FIG5,
+    &bitbase::length::FIG6,
+    &bitbase::node_size::FIG7,
+    &bitbase::cache::FIG8,
+    &bitbase::space::FIG9,
+    &bitbase::growth::GROWTH,
+    &bitbase::policy::CACHE,
+    &bitbase::sets::SPACE_OF_SETS,
+    &bitbase::rivals::RIVALS,
+    &server::redis_benchmark::EXPERIMENT,
+    &store::STORE,
+    &store::levels::LEVELS_EXPERIMENT,
+    &store::transactions::TRANSACTIONS,
+    &server::SERVER,
+    &server::sorted_set_members::MEMBERS,
+    &server::neighbour::NEIGHBOUR,
+    &server::families::FAMILIES,
+    &server::memory_by_kind::MEMORY_BY_KIND,
+];
 
 /// Returns the experiment of this name.
 ///
 /// # Errors
 /// If there is no such experiment. The text names the most similar ones.
 pub fn named(name: &str) -> Result<&'static Experiment> {
-    let all = all();
-    let names: Vec<_> = all.iter().map(|experiment| experiment.name).collect();
-    all.into_iter().find(|experiment| experiment.name == name).ok_or_else(|| {
+    let names = ALL.map(|experiment| experiment.name);
+    ALL.into_iter().find(|experiment| experiment.name == name).ok_or_else(|| {
         Error::Input(format!(
             "there is no experiment '{name}'; the most similar names are {}; `skein bench list` shows all {}",
             nearest(name, &names),
@@ -144,7 +194,7 @@ mod tests {
     #[test]
     fn every_experiment_needs_more_memory_for_more_keys() {
         let plan = |count| BenchPlan { count: Some(count), ..BenchPlan::of_a_test() };
-        for experiment in all() {
+        for experiment in ALL {
             let memory = |count| (experiment.memory)(&plan(count)).expect("good names of key sets");
             assert!(memory(1_000) > 0 && memory(1_000_000) > memory(1_000), "{}", experiment.name);
             assert!((experiment.steps)(&plan(1_000)) > 0, "{}", experiment.name);

@@ -37,7 +37,7 @@ impl Participants {
             Self::Steps(whole) => entry.role == IndexRole::Step(whole) || entry.name == whole,
             Self::Twins => entry.role == IndexRole::Twin || entry.name == OURS,
             Self::Named(names) => names.contains(&entry.name),
-            _ => entry.role == IndexRole::Contender,
+            _ => entry.role.is_contender(),
         }
     }
 
@@ -132,12 +132,12 @@ mod tests {
 
     #[test]
     fn contenders_left_out_are_noted_once_per_reason() {
-        let mut scans = taking("scans", 1, (0, usize::MAX));
+        let mut scans = taking("scans", (0, usize::MAX));
         scans.can = IndexAbilities { scan: true, remove: true, ..IndexAbilities::NOTHING };
-        let mut eight = taking("eight", 2, (0, usize::MAX));
+        let mut eight = taking("eight", (0, usize::MAX));
         eight.can = IndexAbilities { lower_bound: true, ..scans.can };
         eight.scan_key_bytes = (8, 8);
-        let (map, other) = (taking("map", 3, (0, usize::MAX)), taking("other", 4, (0, usize::MAX)));
+        let (map, other) = (taking("map", (0, usize::MAX)), taking("other", (0, usize::MAX)));
         let mut findings = Findings::default();
         for _ in 0..2 {
             note_left_out(&mut findings, &LOOPS, &[&scans, &eight, &map, &other], &set(1));
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn loops_on_threads_need_a_concurrent_contender() {
-        let entry = taking("map", 1, (0, usize::MAX));
+        let entry = taking("map", (0, usize::MAX));
         assert_eq!(missing_ability(&entry, &LOOPS[2], &set(1)), None);
         let two = GridLoop { threads: 2, ..LOOPS[2] };
         assert_eq!(missing_ability(&entry, &two, &set(1)).as_deref(), Some("one thread only"));

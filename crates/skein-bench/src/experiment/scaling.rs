@@ -42,7 +42,7 @@ fn threads() -> Vec<usize> {
 
 /// Returns our indexes that support several threads.
 fn own() -> impl Iterator<Item = &'static RegisteredIndex> {
-    index::all().into_iter().filter(|entry| entry.ours() && entry.threads)
+    index::all().into_iter().filter(|entry| entry.role == index::IndexRole::Ours && entry.threads)
 }
 
 /// Returns the name in reports of processes with one such index each.

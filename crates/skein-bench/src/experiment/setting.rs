@@ -20,6 +20,18 @@ pub struct BenchSetting {
     pub most: usize,
 }
 
+impl BenchSetting {
+    const fn new(
+        name: &'static str,
+        about: &'static str,
+        experiments: &'static [&'static str],
+        least: usize,
+        most: usize,
+    ) -> Self {
+        Self { name, about, experiments, least, most }
+    }
+}
+
 /// The experiments on servers with clients of their own.
 const SERVERS: [&str; 8] = [
     "server",
@@ -113,13 +125,8 @@ pub const CACHE_PAGES: BenchSetting = BenchSetting {
 };
 
 /// The milliseconds for which transactions are counted.
-pub const WINDOW: BenchSetting = BenchSetting {
-    name: "window",
-    about: "milliseconds of each loop of transactions",
-    experiments: &["transactions"],
-    least: 1,
-    most: 1 << 20,
-};
+pub const WINDOW: BenchSetting =
+    BenchSetting::new("window", "milliseconds of each loop of transactions", &["transactions"], 1, 1 << 20);
 
 /// All settings.
 pub const ALL: [&BenchSetting; 9] =

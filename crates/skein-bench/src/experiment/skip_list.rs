@@ -5,12 +5,10 @@
 //! database. Ours is versioned. A variant with values and without versions stands for the bare
 //! list.
 
-use linkme::distributed_slice;
-
-use super::grid::{self, Grid, INSERT, over_key_sets};
+use super::grid::{Grid, INSERT, of_grid, over_key_sets};
 use super::loops::{DEPENDENT, GridLoop, LOOKUP, scans};
 use super::participants::{Participants, SKIP_LIST};
-use super::{BenchPlan, EXPERIMENTS, Experiment, Findings, Judgement};
+use super::{BenchPlan, Experiment, Findings, Judgement};
 use crate::rival::index::{
     BARE_SKIP_LIST as BARE, BARE_SKIP_LIST_PLAIN as BARE_PLAIN, SKIP_LIST_AHEAD_4 as AHEAD_4,
     SKIP_LIST_PLAIN as PLAIN,
@@ -63,10 +61,8 @@ fn grid(plan: &BenchPlan) -> Grid<'static> {
     Grid::new(points, &LOOPS, takes)
 }
 
-#[distributed_slice(EXPERIMENTS)]
-static ITERATOR: Experiment = Experiment {
+pub static ITERATOR: Experiment = Experiment {
     name: "skiplist-iterator",
-    rank: 123,
     title: "ranges of 5 to 1000 keys with and without reading ahead, on one thread and on two; and \
             beside crossbeam-skiplist",
     source: "Haoran Xu, \"Efficient Data Structures via Memory Level Parallelism\", section 3 and table 1",
@@ -75,10 +71,8 @@ static ITERATOR: Experiment = Experiment {
             is faster from about 20 keys on. Our own aims: twice on ranges of 1000, 3 times \
             without versions; scans 3 times and point operations 1.2 times those of \
             crossbeam-skiplist",
-    memory: |plan| grid(plan).memory(),
-    steps: |plan| grid(plan).steps(plan),
-    run: |bench| grid::run(bench, &grid(&bench.plan)),
     judge,
+    ..of_grid!(grid)
 };
 
 fn judge(findings: &Findings) -> Judgement {
@@ -103,11 +97,8 @@ fn judge_list(
     list: &str,
     other: &str,
 ) -> Judgement {
-    let ratios = measures.iter().flat_map(|measure| {
-        let ratios = findings.ratios(measure, list, other).into_iter();
-        ratios.map(move |(set, ratio)| (format!("{measure} on {set}"), ratio))
-    });
-    Judgement::at_least(least, &format!("{word} / {other}"), &ratios.collect::<Vec<_>>())
+    let ratios = findings.ratios_in(measures, list, other, |_| true);
+    Judgement::at_least(least, &format!("{word} / {other}"), &ratios)
 }
 
 #[cfg(test)]

@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use skein_terminal::progress::grouped;
+
 use super::family::{self, PaperFigures};
 use super::generate::{KeySet, make};
 use super::name::ParsedKeySet;
@@ -20,7 +22,7 @@ const TEXT_WIDTH: usize = 90;
 /// Returns the list of all key sets: how to write each, its description, and the papers that use
 /// it.
 pub fn list() -> String {
-    let usages: Vec<_> = family::all().into_iter().map(|family| (family.usage(), family)).collect();
+    let usages = family::ALL.map(|family| (family.usage(), family));
     let width = usages.iter().map(|(usage, _)| usage.len()).max().unwrap_or(0);
     let mut text = String::new();
     for (usage, family) in usages {
@@ -121,19 +123,6 @@ fn rest(text: &mut String, set: &KeySet) {
 
 fn decimal(figure: Option<f64>) -> String {
     figure.map_or("-".to_owned(), |figure| format!("{figure:.1}"))
-}
-
-/// Returns a number with a comma before every three digits.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@
 //!                     └─► statistics.rs  their lengths and shared prefixes
 //! ```
 //!
-//! A family of key sets is one file, which registers itself, and one line in `family/mod.rs`. The
+//! A family of key sets is one file, and two lines in `family/mod.rs`: `mod` and one in `ALL`. The
 //! seed decides every key. So all contenders of a run, and all runs, see the same keys in the same
 //! order. `docs/benchmarks/key-sets.md` describes each family exactly. Read the files in the order
 //! of the picture.

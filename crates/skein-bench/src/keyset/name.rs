@@ -28,9 +28,9 @@ impl ParsedKeySet {
     pub fn parse(name: &str, keys: u64, seed: u64) -> Result<Self> {
         let end = name.find([':', '(']).unwrap_or(name.len());
         let (word, rest) = name.split_at(end);
-        let Some(family) = family::all().into_iter().find(|family| family.name == word.trim()) else {
-            let names: Vec<_> = family::all().into_iter().map(|family| family.name).collect();
-            let usages: Vec<_> = family::all().into_iter().map(KeyFamily::usage).collect();
+        let Some(family) = family::ALL.into_iter().find(|family| family.name == word.trim()) else {
+            let names = family::ALL.map(|family| family.name);
+            let usages = family::ALL.map(KeyFamily::usage);
             return Err(Error::Input(format!(
                 "there is no key set '{name}'{}; choose from {}",
                 did_you_mean(word, &names),
@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn every_example_is_valid_and_every_name_is_unique() {
-        let all = family::all();
+        let all = family::ALL;
         for family in &all {
             let named = ParsedKeySet::parse(family.example, 1, 1).expect("the example");
             assert_eq!(named.family.name, family.name);

@@ -12,7 +12,7 @@ fn set(name: &str, count: usize, extra: usize, seed: u64) -> KeySet {
 
 /// Returns an example of every family that generates keys.
 fn generated() -> Vec<&'static str> {
-    let families = family::all().into_iter().filter(|family| family.takes != NameSuffix::Path);
+    let families = family::ALL.into_iter().filter(|family| family.takes != NameSuffix::Path);
     families.map(|family| family.example).collect()
 }
 
@@ -152,7 +152,7 @@ fn nineteen_in_twenty_decimals_are_long() {
 fn models_have_the_papers_figures() {
     for (name, bytes, bits) in [("az1", 0.01, 0.05), ("osm", 0.001, 0.03), ("reddit", 0.03, 0.03)] {
         let measured = KeyStatistics::of(&set(name, 100_000, 0, 1).keys);
-        let family = family::all().into_iter().find(|family| family.name == name).expect("registered");
+        let family = family::ALL.into_iter().find(|family| family.name == name).expect("registered");
         let paper = family.papers.iter().find(|paper| paper.unique_prefix_bits.is_some()).expect("figures");
         let near =
             |ours: f64, theirs: Option<f64>, part: f64| (ours / theirs.expect("a figure") - 1.0).abs() < part;

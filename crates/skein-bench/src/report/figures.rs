@@ -1,5 +1,7 @@
 //! The figures of a cell in a report, and how numbers are written.
 
+use skein_terminal::progress::grouped;
+
 use crate::result::{Better, ClaimAnswer, ResultCell, Summary};
 
 /// The greatest magnitude of a figure in a report, and the reciprocal of the least. Figures are
@@ -69,24 +71,13 @@ pub(super) fn number(figure: f64) -> String {
         }
         1.0..100.0 => format!("{figure:.2}"),
         100.0..1000.0 => format!("{figure:.1}"),
-        1000.0..1e15 => thousands(&format!("{:.0}", figure.abs())),
+        #[expect(clippy::cast_sign_loss, reason = "an absolute value")]
+        1000.0..1e15 => grouped(figure.abs().round_ties_even() as u64),
         _ if figure.is_finite() => return format!("{figure:.2e}"),
         _ => return "-".to_owned(),
     };
     let negative = figure < 0.0 && !text.starts_with('-');
     if negative { format!("-{text}") } else { text }
-}
-
-/// Groups digits by three.
-fn thousands(digits: &str) -> String {
-    let mut text = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 /// Returns the better direction as text; `None` if neither is better.

@@ -124,7 +124,7 @@ fn judged(latency: &Latency, sizes: &[(f64, String)]) -> String {
 mod tests {
     use super::*;
     use crate::report::view::ResultsView;
-    use crate::result::{Better, ResultCell, ResultLine, RunRecord};
+    use crate::result::{ResultCell, ResultLine, RunRecord};
 
     /// L1 to 32 KiB, L2 to 1 MiB, L3 to 32 MiB, memory from 64 MiB on.
     fn machine() -> Machine {
@@ -142,37 +142,18 @@ mod tests {
         Machine { caches, probe: Some(probe), ..Machine::default() }
     }
 
-    fn run(machine: Machine) -> RunRecord {
-        RunRecord {
-            schema: 1,
-            run: "r".into(),
-            experiment: "lookup".into(),
-            title: String::new(),
-            source: String::new(),
-            claim: String::new(),
-            started_unix_s: 0,
-            version: String::new(),
-            command: String::new(),
-            setting: std::collections::BTreeMap::new(),
-            machine,
-            contenders: Vec::new(),
-            absent: Vec::new(),
-        }
-    }
-
     /// Returns the remarks on contenders with these MiB on one key set.
     fn said(machine: Machine, sizes: &[(&str, f64)]) -> Vec<String> {
-        let mut lines = vec![ResultLine::Run(run(machine))];
+        let mut lines = vec![ResultLine::Run(RunRecord { run: "r".into(), machine, ..RunRecord::default() })];
         lines.extend(sizes.iter().map(|(contender, size)| {
             ResultLine::Cell(ResultCell {
                 run: "r".into(),
                 measure: FOOTPRINT.into(),
                 unit: "MiB".into(),
-                better: Better::Neither,
                 contender: (*contender).into(),
                 at: Some(AxisPoint::name("key set", "rand-8")),
                 rounds: vec![*size],
-                quantiles: Vec::new(),
+                ..ResultCell::default()
             })
         }));
         ResultsView::of(&lines).runs[0].remarks()

@@ -43,7 +43,7 @@ pub enum ResultLine {
 }
 
 /// One run of one experiment: its setting, its machine and its contenders.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunRecord {
     /// The schema's version, [`SCHEMA`].
     pub schema: u32,
@@ -127,7 +127,7 @@ pub struct AbsentContender {
 }
 
 /// Figures of one contender at one point of one measure.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ResultCell {
     /// The run it belongs to.
     pub run: String,
@@ -150,7 +150,7 @@ pub struct ResultCell {
 }
 
 /// The direction in which figures are better.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Better {
     /// More is better: a rate.
@@ -158,6 +158,7 @@ pub enum Better {
     /// Less is better: a time, a size.
     Less,
     /// Neither is better: the figure is a description.
+    #[default]
     Neither,
 }
 

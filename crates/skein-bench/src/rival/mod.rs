@@ -7,7 +7,7 @@
 //! | `server/` | servers, started on loopback | `server`, `masstree-fig13`, `wormhole-fig12` |
 //! | `transaction/` | stores with transactions | experiment `transactions` |
 //!
-//! A contender is one file, which registers itself, and its `mod` line in the folder's `mod.rs`.
+//! A contender is one file, its `mod` line and its line in the list of the folder's `mod.rs`.
 //! All foreign code that is compiled or linked is behind the feature `rivals`. With the feature, a
 //! contender without an installed library is reported as left out, together with the package that
 //! has the library.
@@ -20,9 +20,9 @@ pub mod transaction;
 /// Returns the names of all contenders of this build that a user may choose.
 pub fn names() -> Vec<&'static str> {
     let mut names = index::names();
-    names.extend(store::all().into_iter().map(|entry| entry.name));
-    names.extend(transaction::all().into_iter().map(|entry| entry.name));
-    names.extend(server::all().into_iter().map(|entry| entry.name));
+    names.extend(store::ALL.iter().map(|entry| entry.name));
+    names.extend(transaction::ALL.iter().map(|entry| entry.name));
+    names.extend(server::all().map(|entry| entry.name));
     names.push(server::NOOP);
     names.sort_unstable();
     names.dedup();

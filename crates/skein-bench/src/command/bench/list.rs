@@ -17,7 +17,7 @@ pub struct BenchListArgs {
 /// Runs `skein bench list`.
 pub fn run(args: &BenchListArgs) -> Result<Exit, Failure> {
     let mut text = String::new();
-    for experiment in experiment::all() {
+    for experiment in experiment::ALL {
         // Writing to a string does not fail.
         let _ = if args.names {
             writeln!(text, "{}", experiment.name)

@@ -1,12 +1,10 @@
 //! Figure 8: throughput over the size of the cache.
 
-use linkme::distributed_slice;
-
 use super::requests::KeyRequests;
 use super::series::{SET, TrieSeries, as_in_paper};
 use super::{ALL, CLASSICAL, HASH, LINKED, PAPER_CLASSICAL, PAPER_HASH, PAPER_LINKED, memory, wanted};
 use crate::Result;
-use crate::experiment::{Bench, BenchPlan, EXPERIMENTS, Experiment, Findings, Judgement};
+use crate::experiment::{Bench, BenchPlan, Experiment, Findings, Judgement};
 use crate::result::AxisPoint;
 use crate::rival::store::DiskTrieSetup;
 
@@ -27,10 +25,8 @@ fn line(trie: &DiskTrieSetup, set: &str, sets: usize) -> String {
     if sets == 1 { trie.words.to_owned() } else { format!("{}, {set}", trie.words) }
 }
 
-#[distributed_slice(EXPERIMENTS)]
-static FIG8: Experiment = Experiment {
+pub static FIG8: Experiment = Experiment {
     name: "bitbase-fig8",
-    rank: 264,
     title: "throughput over the size of the cache, from 2^6 to 2^16 pages",
     source: "Xie (BitBase), figure 8 and section 4.3",
     claim: "all three tries gain from a larger cache; the linked trie gains significantly more \

@@ -3,8 +3,6 @@
 //!
 //! The lengths and the alphabet's size are ours, since the paper's text gives none.
 
-use linkme::distributed_slice;
-
 use super::requests::KeyRequests;
 use super::series::{GET, GROWTH, SET, TrieSeries, as_in_paper};
 use super::{
@@ -12,7 +10,7 @@ use super::{
 };
 use crate::Result;
 use crate::experiment::scratch::Scratch;
-use crate::experiment::{Bench, BenchPlan, EXPERIMENTS, Experiment, Findings, Judgement};
+use crate::experiment::{Bench, BenchPlan, Experiment, Findings, Judgement};
 use crate::result::AxisPoint;
 use crate::rival::store::DiskTrieSetup;
 
@@ -76,10 +74,8 @@ fn on_point(
     Ok(())
 }
 
-#[distributed_slice(EXPERIMENTS)]
-static FIG4: Experiment = Experiment {
+pub static FIG4: Experiment = Experiment {
     name: "bitbase-fig4",
-    rank: 260,
     title: "the linked trie over the length of keys: editstr and randstr",
     source: "Xie (BitBase), figure 4 and section 4.1",
     claim: "editstr is easier than randstr, since its keys tend to share prefixes: throughput is \
@@ -90,10 +86,8 @@ static FIG4: Experiment = Experiment {
     judge: |findings| judge_sharing(findings, LINKED).alongside(judge_sharing(findings, PAPER_LINKED)),
 };
 
-#[distributed_slice(EXPERIMENTS)]
-static FIG5: Experiment = Experiment {
+pub static FIG5: Experiment = Experiment {
     name: "bitbase-fig5",
-    rank: 261,
     title: "the classical trie over the length of keys, and the linked trie beside it",
     source: "Xie (BitBase), figure 5 and section 4.1",
     claim: "the classical trie tends to keep its throughput as keys get longer, the linked trie \
@@ -107,10 +101,8 @@ static FIG5: Experiment = Experiment {
     },
 };
 
-#[distributed_slice(EXPERIMENTS)]
-static FIG6: Experiment = Experiment {
+pub static FIG6: Experiment = Experiment {
     name: "bitbase-fig6",
-    rank: 262,
     title: "the hash trie over the length of keys",
     source: "Xie (BitBase), figure 6 and section 4.1",
     claim: "the hash trie is not sensitive to the length of keys, nor to how they are made: here, \

@@ -13,16 +13,16 @@
 //! | `requests.rs` | | the paper's requests |
 //! | `series.rs` | | one point of one line |
 
-mod cache;
-mod growth;
-mod length;
-mod node_size;
-mod policy;
+pub mod cache;
+pub mod growth;
+pub mod length;
+pub mod node_size;
+pub mod policy;
 mod requests;
-mod rivals;
+pub mod rivals;
 mod series;
-mod sets;
-mod space;
+pub mod sets;
+pub mod space;
 #[cfg(test)]
 mod tests;
 

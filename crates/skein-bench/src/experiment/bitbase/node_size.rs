@@ -1,13 +1,12 @@
 //! Figure 7: throughput and space over the size of a node.
 
-use linkme::distributed_slice;
 use skein_disk::TrieShape;
 
 use super::requests::KeyRequests;
 use super::series::{GROWTH, SET, TrieSeries, as_in_paper};
 use super::{PAPER_LINKED, cache_pages, memory, wanted};
 use crate::Result;
-use crate::experiment::{Bench, BenchPlan, EXPERIMENTS, Experiment, Findings, Judgement};
+use crate::experiment::{Bench, BenchPlan, Experiment, Findings, Judgement};
 use crate::result::AxisPoint;
 use crate::rival::store::DiskTrieSetup;
 
@@ -22,10 +21,8 @@ const BEST: f64 = 8.0;
 /// The difference of two equal runs; a smaller step counts as level.
 const LEVEL: f64 = 0.02;
 
-#[distributed_slice(EXPERIMENTS)]
-static FIG7: Experiment = Experiment {
+pub static FIG7: Experiment = Experiment {
     name: "bitbase-fig7",
-    rank: 263,
     title: "the size of a node, from 2 children to 32: throughput and space",
     source: "Xie (BitBase), figure 7 and section 4.2",
     claim: "as a node gets larger, space gets worse all the way, and throughput better up to 8 \

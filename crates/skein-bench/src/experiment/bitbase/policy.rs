@@ -7,14 +7,13 @@
 
 use std::path::Path;
 
-use linkme::distributed_slice;
 use skein_disk::{CACHE_LEAST, DiskOptions, DiskStore, PAGE, ReadMode, ReplacementPolicy};
 
 use super::requests::KeyRequests;
 use super::series::{GET, MAPPING, MISSES, bytes_in_use, failed, of_each, options, set, thousands};
 use super::{LINKED, count, memory};
 use crate::experiment::scratch::Scratch;
-use crate::experiment::{Bench, EXPERIMENTS, Experiment, Findings, Judgement};
+use crate::experiment::{Bench, Experiment, Findings, Judgement};
 use crate::keyset::SeededRandom;
 use crate::keyset::distribution::Scrambled;
 use crate::result::AxisPoint;
@@ -59,10 +58,8 @@ const AS_MANY: f64 = 1.02;
 /// The least fraction of the best variant's rate that our defaults must reach.
 const NEAR: f64 = 0.9;
 
-#[distributed_slice(EXPERIMENTS)]
-static CACHE: Experiment = Experiment {
+pub static CACHE: Experiment = Experiment {
     name: "bitbase-cache",
-    rank: 267,
     title: "gets with a cache of a tenth of the file: LRU and S3-FIFO, pread and mmap, uniform, \
             skewed, with scans",
     source: "this project's aims; Xie (BitBase), sections 2.1 and 2.2",
@@ -177,8 +174,7 @@ fn scan(store: &DiskStore, from: &[u8]) -> skein_disk::Result<()> {
 
 fn judge(findings: &Findings) -> Judgement {
     let default = WAYS[0].2;
-    let fewer = findings.ratios(MISSES.measure, default, WAYS[2].2);
-    let skewed: Vec<_> = fewer.into_iter().filter(|(label, _)| label != ACCESSES[0].1).collect();
+    let skewed = findings.ratios_at(MISSES.measure, default, WAYS[2].2, |label| label != ACCESSES[0].1);
     let best = |label: &str| {
         let rates = WAYS.iter().filter_map(|(.., way)| findings.median(GET.measure, way, Some(label)));
         let best = rates.max_by(f64::total_cmp)?;

@@ -21,13 +21,11 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Instant;
 
-use linkme::distributed_slice;
-
 use super::super::store::{contenders, contenders_count, count_right, krows_per_s, named, put_all};
 use super::series::{of_each, rate};
 use crate::experiment::findings::MeasureSpec;
 use crate::experiment::setting::{BATCH, GETS, SYNC_PUTS};
-use crate::experiment::{Bench, BenchPlan, EXPERIMENTS, Experiment, Findings, Judgement};
+use crate::experiment::{Bench, BenchPlan, Experiment, Findings, Judgement};
 use crate::machine::ResidentBytes;
 use crate::result::AxisPoint;
 use crate::rival::store::{
@@ -94,10 +92,8 @@ fn durable_sets(plan: &BenchPlan) -> usize {
     plan.setting(&SYNC_PUTS, plan.size.pick([300, 1000, 1000, 2000]))
 }
 
-#[distributed_slice(EXPERIMENTS)]
-static RIVALS: Experiment = Experiment {
+pub static RIVALS: Experiment = Experiment {
     name: "bitbase-rivals",
-    rank: 268,
     title: "load, get, set and inc beside LMDB, redb, bf-tree and RocksDB: integers and 100-byte \
             values, all in cache and with a cache of a tenth",
     source: "this project's aims",

@@ -1,10 +1,8 @@
 //! Bytes on disk per key, by kind of keys: our three tries, LMDB and redb.
 
-use linkme::distributed_slice;
-
 use super::super::store::{contenders, contenders_count};
 use super::rivals::{EngineTurn, ON_DISK};
-use crate::experiment::{Bench, BenchPlan, EXPERIMENTS, Experiment, Findings, Judgement};
+use crate::experiment::{Bench, BenchPlan, Experiment, Findings, Judgement};
 use crate::keyset;
 use crate::result::AxisPoint;
 use crate::rival::store::{BenchRows, DISK_LINKED, INTEGER_BYTES, StoreRole, TRIES};
@@ -18,10 +16,8 @@ fn count(plan: &BenchPlan) -> usize {
     plan.keys_or([100_000, 1_000_000, 1_000_000, 10_000_000])
 }
 
-#[distributed_slice(EXPERIMENTS)]
-static SPACE_OF_SETS: Experiment = Experiment {
+pub static SPACE_OF_SETS: Experiment = Experiment {
     name: "bitbase-sets",
-    rank: 267,
     title: "bytes on disk of a key with 4 bytes of value, by kind of keys: linked, classical and \
             hash trie, LMDB, redb",
     source: "this project's aims",

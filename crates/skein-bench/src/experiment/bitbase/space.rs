@@ -1,8 +1,6 @@
 //! Figure 9: the size of the file, over the length of keys (as its caption says) and over the size
 //! of the key space (as its text says).
 
-use linkme::distributed_slice;
-
 use super::requests::KeyRequests;
 use super::series::{GROWTH, TrieSeries, as_in_paper};
 use super::{
@@ -10,7 +8,7 @@ use super::{
 };
 use crate::Result;
 use crate::experiment::findings::MeasureSpec;
-use crate::experiment::{Bench, EXPERIMENTS, Experiment, Findings, Judgement};
+use crate::experiment::{Bench, Experiment, Findings, Judgement};
 use crate::result::AxisPoint;
 use crate::rival::store::DiskTrieSetup;
 
@@ -45,10 +43,8 @@ fn points() -> impl Iterator<Item = (String, MeasureSpec<'static>, AxisPoint)> {
     lengths.chain(spaces)
 }
 
-#[distributed_slice(EXPERIMENTS)]
-static FIG9: Experiment = Experiment {
+pub static FIG9: Experiment = Experiment {
     name: "bitbase-fig9",
-    rank: 265,
     title: "file bytes per request, by length of keys and by size of the key space",
     source: "Xie (BitBase), figure 9 and section 4.4",
     claim: "the classical trie's file grows the fastest with the keys, the linked trie's is the \

@@ -58,14 +58,13 @@ fn every_way_to_read_has_its_figures_on_every_kind_of_reads() {
 #[test]
 fn our_tries_and_all_engines_are_measured() {
     let (cells, judged) = tiny("bitbase-rivals", 300);
-    let engines = store::all().into_iter().filter(|entry| entry.part.takes(StoreRole::Pages)).count();
+    let engines = store::ALL.iter().filter(|entry| entry.part.takes(StoreRole::Pages)).count();
     let points = 2 * 2 * engines;
     for measure in ["load", "get", "get, each by itself", "set", "set, 100 at once"] {
         assert_eq!(of(&cells, measure), points, "{measure}");
     }
     assert_eq!((of(&cells, "inc"), judged.len()), (points / 2, 4));
-    let durable =
-        store::all().into_iter().filter(|entry| entry.part.takes(StoreRole::Pages) && entry.durable);
+    let durable = store::ALL.iter().filter(|entry| entry.part.takes(StoreRole::Pages) && entry.durable);
     assert_eq!(
         (of(&cells, "on disk"), of(&cells, "set, durable")),
         (4 * durable.clone().count(), 4 * durable.count())

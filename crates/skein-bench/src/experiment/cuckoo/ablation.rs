@@ -1,13 +1,11 @@
 //! The gain by prefetching buckets; and note 10 of the paper, on its trie without a list of leaves,
 //! which ours never had.
 
-use linkme::distributed_slice;
-
-use super::super::grid::{self, Grid, INSERT};
+use super::super::grid::{Grid, INSERT, of_grid};
 use super::super::loops::{DEPENDENT, GET_MANY, GridLoop, LOOKUP};
 use super::super::participants::{CUCKOO, OURS, Participants};
 use super::super::wormhole::SCAN;
-use super::super::{BenchPlan, EXPERIMENTS, Experiment, Findings, Judgement};
+use super::super::{BenchPlan, Experiment, Findings, Judgement};
 use super::{ART, SETS, ratios};
 use crate::rival::index::{CUCKOO_TRIE_SERIAL as SERIAL, CUCKOO_TRIE_WITH_ROOM as ROOM};
 
@@ -17,20 +15,16 @@ fn grid(plan: &BenchPlan) -> Grid<'static> {
     super::over_sets(plan, &SETS, &LOOPS, Participants::Named(&[CUCKOO, SERIAL, ROOM, ART, OURS]))
 }
 
-#[distributed_slice(EXPERIMENTS)]
-static ABLATION: Experiment = Experiment {
+pub static ABLATION: Experiment = Experiment {
     name: "cuckoo-ablation",
-    rank: 254,
     title: "with and without prefetching of buckets; and inserts without a list of leaves, beside \
             a radix tree",
     source: "Cuckoo Trie (SOSP 2021), figure 1, section 4.1 and note 10",
     claim: "the Cuckoo Trie is fast because it reads all nodes of a key's path at once; without \
             the list of leaves its inserts are within 5 % of ARTOLC's on rand-8, rand-16 and osm \
             (ours has no such list)",
-    memory: |plan| grid(plan).memory(),
-    steps: |plan| grid(plan).steps(plan),
-    run: |bench| grid::run(bench, &grid(&bench.plan)),
     judge,
+    ..of_grid!(grid)
 };
 
 fn judge(findings: &Findings) -> Judgement {

@@ -1,14 +1,12 @@
 //! Figure 11: bytes per key without keys and values. For the paper's bar of a resized table: the
 //! mean and the maximum over one doubling.
 
-use linkme::distributed_slice;
-
 use super::super::findings::MeasureSpec;
 use super::super::grid::{self, GridPoint, over_key_sets};
 use super::super::index_memory::{BESIDE, per_key};
 use super::super::memory::{MOST, comparable, least_mean_most, over_doubling};
 use super::super::participants::{CUCKOO, Participants, WORMHOLE};
-use super::super::{Bench, BenchPlan, EXPERIMENTS, Experiment, Findings, Judgement};
+use super::super::{Bench, BenchPlan, Experiment, Findings, Judgement};
 use super::{ART, SETS, TREE, count};
 use crate::Result;
 
@@ -20,10 +18,8 @@ fn points(plan: &BenchPlan) -> Vec<GridPoint> {
     over_key_sets(plan.sets_or(&SETS), count(plan), 0)
 }
 
-#[distributed_slice(EXPERIMENTS)]
-static FIG11: Experiment = Experiment {
+pub static FIG11: Experiment = Experiment {
     name: "cuckoo-fig11",
-    rank: 251,
     title: "bytes per key beside keys and values; and their mean and most while an index grows to \
             twice its size",
     source: "Cuckoo Trie (SOSP 2021), figure 11 and section 6.5",

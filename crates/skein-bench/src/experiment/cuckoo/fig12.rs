@@ -4,14 +4,12 @@
 //! radix tree that holds its keys, and hash tables, which have no order, also show the price of
 //! keys of any length.
 
-use linkme::distributed_slice;
-
 use super::super::findings::shown;
-use super::super::grid::{self, Grid, INSERT, MemoryDetail};
+use super::super::grid::{Grid, INSERT, MemoryDetail, of_grid};
 use super::super::index_memory::BESIDE;
 use super::super::loops::{GridLoop, LOOKUP};
 use super::super::participants::{CUCKOO, MLP, Participants};
-use super::super::{BenchPlan, EXPERIMENTS, Experiment, Findings, Judgement};
+use super::super::{BenchPlan, Experiment, Findings, Judgement};
 use super::ART;
 
 const LOOPS: [GridLoop; 1] = [LOOKUP];
@@ -27,33 +25,26 @@ fn grid(plan: &BenchPlan) -> Grid<'static> {
     Grid { memory: MemoryDetail::Whole, ..super::over_sets(plan, &["rand-8", "osm"], &LOOPS, takes) }
 }
 
-#[distributed_slice(EXPERIMENTS)]
-static FIG12: Experiment = Experiment {
+pub static FIG12: Experiment = Experiment {
     name: "cuckoo-fig12",
-    rank: 252,
     title: "inserts, lookups and memory beside indexes for keys of 8 bytes alone",
     source: "Cuckoo Trie (SOSP 2021), figure 12 and section 6.7",
     claim: "MlpIndex, for keys of 8 bytes, inserts and looks up 1.3 to 1.8 times as fast and takes \
             about 3 times the memory (here, 2.5 to 3.5). Beside it, our own question: a hash table \
             is 1.3 times as fast",
-    memory: |plan| grid(plan).memory(),
-    steps: |plan| grid(plan).steps(plan),
-    run: |bench| grid::run(bench, &grid(&bench.plan)),
     judge,
+    ..of_grid!(grid)
 };
 
 /// Judges the paper's claims about `MlpIndex`, then hash tables, which show the most that giving up
 /// order can gain.
 fn judge(findings: &Findings) -> Judgement {
-    let of = |other: &str, measure: &str| -> Vec<_> {
-        let ratios = findings.ratios(measure, other, CUCKOO).into_iter();
-        ratios.map(|(set, ratio)| (format!("{measure} on {set}"), ratio)).collect()
-    };
-    let rates = |other: &str| [of(other, LOOKUP.measure), of(other, INSERT)].concat();
+    let of = |other: &str, measures: &[&str]| findings.ratios_in(measures, other, CUCKOO, |_| true);
+    let rates = |other: &str| of(other, &[LOOKUP.measure, INSERT]);
     let mlp = Judgement::from_to(FASTER, "MlpIndex / Cuckoo Trie", &rates(MLP));
-    let bytes = Judgement::from_to(LARGER, "bytes, MlpIndex / Cuckoo Trie", &of(MLP, BESIDE));
+    let bytes = Judgement::from_to(LARGER, "bytes, MlpIndex / Cuckoo Trie", &of(MLP, &[BESIDE]));
     let hash = HASH.iter().filter_map(|hash| {
-        let (rates, bytes) = (rates(hash), of(hash, BESIDE));
+        let (rates, bytes) = (rates(hash), of(hash, &[BESIDE]));
         let what = format!("{hash} / Cuckoo Trie ({})", shown(&bytes));
         (!rates.is_empty()).then(|| Judgement::at_least(FASTER.0, &what, &rates))
     });

@@ -6,14 +6,12 @@
 //! execution, and the rest is waiting. It is slightly too low, because branches are predicted
 //! better for a few keys than for all.
 
-use linkme::distributed_slice;
-
 use super::super::findings::MeasureSpec;
-use super::super::grid::{self, Grid, GridPoint, InsertMode, over_key_sets};
+use super::super::grid::{Grid, GridPoint, InsertMode, of_grid, over_key_sets};
 use super::super::loops::{DEPENDENT, GridLoop, PreparedLoop, reads};
 use super::super::memory_read::{self, times};
 use super::super::participants::{CUCKOO, Participants};
-use super::super::{Bench, BenchPlan, EXPERIMENTS, Experiment, Findings, Judgement};
+use super::super::{Bench, BenchPlan, Experiment, Findings, Judgement};
 use super::RIVALS;
 use crate::Result;
 use crate::keyset::KeySet;
@@ -45,23 +43,20 @@ fn grid(plan: &BenchPlan) -> Grid<'static> {
     Grid { inserts: InsertMode::Untimed, side_measurement: Some(split), ..grid }
 }
 
-#[distributed_slice(EXPERIMENTS)]
-static FIG2: Experiment = Experiment {
+pub static FIG2: Experiment = Experiment {
     name: "cuckoo-fig2",
-    rank: 242,
     title: "the parts of a lookup's time: executing, and waiting for memory; beside one memory read",
     source: "Cuckoo Trie (SOSP 2021), figure 2 and section 3.2",
     claim: "a whole lookup in the Cuckoo Trie takes less time than one in any other index waits \
             for memory, although it reads more lines. Here: waiting is the additional time over a \
             lookup whose lines are in the caches",
     memory: |plan| Ok(grid(plan).memory()? + memory_read::memory(count(plan))),
-    steps: |plan| grid(plan).steps(plan),
-    run: |bench| grid::run(bench, &grid(&bench.plan)),
     judge,
+    ..of_grid!(grid)
 };
 
 /// Splits the times of a round.
-fn split(bench: &mut Bench, point: &GridPoint, _set: &KeySet, _prepared: &[PreparedLoop]) -> Result<()> {
+fn split(bench: &mut Bench, point: &GridPoint, _: &KeySet, _: &[PreparedLoop]) -> Result<()> {
     let read = memory_read::measure(bench, point)?;
     let cached = times(bench, CACHED.measure, point);
     for ((name, all), (_, executing)) in times(bench, DEPENDENT.measure, point).into_iter().zip(cached) {

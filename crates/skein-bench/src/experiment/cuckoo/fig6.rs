@@ -1,13 +1,11 @@
 //! Figure 6: from one thread to all cores. Our own addition: the difference from independent
 //! processes.
 
-use linkme::distributed_slice;
-
 use super::super::grid::INSERT;
 use super::super::loops::LOOKUP;
 use super::super::participants::CUCKOO;
 use super::super::scaling::{Scaling, beside_one_thread, beside_processes};
-use super::super::{EXPERIMENTS, Experiment, Findings, Judgement};
+use super::super::{Experiment, Findings, Judgement};
 
 const SCALING: Scaling = Scaling {
     keys: "rand-8",
@@ -19,10 +17,8 @@ const SCALING: Scaling = Scaling {
 /// The fraction that counts as "almost linearly".
 const LINEAR: f64 = 0.9;
 
-#[distributed_slice(EXPERIMENTS)]
-static FIG6: Experiment = Experiment {
+pub static FIG6: Experiment = Experiment {
     name: "cuckoo-fig6",
-    rank: 246,
     title: "inserts and lookups per thread, from one thread to all cores, and of as many \
             independent processes",
     source: "Cuckoo Trie (SOSP 2021), figure 6 and section 6.2",

@@ -1,11 +1,9 @@
 //! Figure 9: lookups as the number of keys grows.
 
-use linkme::distributed_slice;
-
-use super::super::grid::{self, Grid, InsertMode, over_sizes};
+use super::super::grid::{Grid, InsertMode, of_grid, over_sizes};
 use super::super::loops::{GridLoop, LOOKUP};
 use super::super::participants::{CUCKOO, Participants};
-use super::super::{BenchPlan, EXPERIMENTS, Experiment, Findings, Judgement};
+use super::super::{BenchPlan, Experiment, Findings, Judgement};
 use super::{ART, TREE};
 
 const LOOPS: [GridLoop; 1] = [LOOKUP];
@@ -21,19 +19,15 @@ fn grid(plan: &BenchPlan) -> Grid<'static> {
     Grid { inserts: InsertMode::Untimed, ..Grid::new(points, &LOOPS, Participants::Ordered) }
 }
 
-#[distributed_slice(EXPERIMENTS)]
-static FIG9: Experiment = Experiment {
+pub static FIG9: Experiment = Experiment {
     name: "cuckoo-fig9",
-    rank: 249,
     title: "lookups as the number of keys grows, by steps of four",
     source: "Cuckoo Trie (SOSP 2021), figure 9 and section 6.3",
     claim: "from 10 to 640 million keys the Cuckoo Trie slows down 1.23 times, HOT 1.7, ARTOLC \
             1.66 and a B-tree 1.69 times; Wormhole hardly, and it is much slower at every size. \
             Here from the least size of a million keys or more",
-    memory: |plan| grid(plan).memory(),
-    steps: |plan| grid(plan).steps(plan),
-    run: |bench| grid::run(bench, &grid(&bench.plan)),
     judge,
+    ..of_grid!(grid)
 };
 
 /// Returns how many times slower a contender is at the greatest size than at the least that exceeds

@@ -13,22 +13,20 @@
 //! | `resize.rs` | `cuckoo-resize` | growth under load |
 //! | `targets.rs` | `cuckoo-targets` | this project's targets |
 
-mod ablation;
-mod fig11;
-mod fig12;
-mod fig2;
-mod fig6;
-mod fig9;
-mod resize;
-mod targets;
+pub mod ablation;
+pub mod fig11;
+pub mod fig12;
+pub mod fig2;
+pub mod fig6;
+pub mod fig9;
+pub mod resize;
+pub mod targets;
 
-use linkme::distributed_slice;
-
-use super::grid::{self, Grid, InsertMode, over_key_sets};
+use super::grid::{self, Grid, InsertMode, of_grid, over_key_sets};
 use super::loops::{GridLoop, LoopUnit, letter};
 use super::participants::{CUCKOO, OURS, Participants, WORMHOLE};
 use super::scaling::cores;
-use super::{Bench, BenchPlan, EXPERIMENTS, Experiment, Findings, Judgement};
+use super::{Bench, BenchPlan, Experiment, Findings, Judgement};
 use crate::Result;
 
 /// The paper's key sets (its table 1); models of those that we may not distribute.
@@ -62,11 +60,7 @@ fn over_sets(
 /// Returns the Cuckoo Trie's ratios to another contender in some measures, on the key sets that
 /// `of` admits; each with its measure's name.
 fn ratios(findings: &Findings, measures: &[&str], other: &str, of: fn(&str) -> bool) -> Vec<(String, f64)> {
-    let of_one = |measure: &&str| {
-        let found = findings.ratios(measure, CUCKOO, other).into_iter().filter(|(set, _)| of(set));
-        found.map(|(set, ratio)| (format!("{measure} on {set}"), ratio)).collect::<Vec<_>>()
-    };
-    measures.iter().flat_map(of_one).collect()
+    findings.ratios_in(measures, CUCKOO, other, of)
 }
 
 /// Judges whether it is at least as fast as each of the others; one verdict per measured contender.
@@ -105,20 +99,16 @@ fn fig7(plan: &BenchPlan) -> Grid<'static> {
     over_sets(plan, &SETS, &MIXES, Participants::Ordered)
 }
 
-#[distributed_slice(EXPERIMENTS)]
-static FIG7: Experiment = Experiment {
+pub static FIG7: Experiment = Experiment {
     name: "cuckoo-fig7",
-    rank: 247,
     title: "the load (insert) and YCSB A, B, C, D, F on the paper's five key sets, one thread",
     source: "Cuckoo Trie (SOSP 2021), figure 7 and section 6.2",
     claim: "on most workloads and key sets the Cuckoo Trie is fastest: on C with osm up to 1.2 \
             times ARTOLC, 1.5 times Wormhole, 4.6 times a B-tree. Exceptions: az, the load and D, \
             where ARTOLC is faster. Here: at least as fast in A, B, C and F on all key sets but \
             az1, and behind Wormhole there",
-    memory: |plan| fig7(plan).memory(),
-    steps: |plan| fig7(plan).steps(plan),
-    run: |bench| grid::run(bench, &fig7(&bench.plan)),
     judge: judge_leads,
+    ..of_grid!(fig7)
 };
 
 /// The paper's greatest leads, which are on C with osm.
@@ -149,20 +139,17 @@ fn fig8(plan: &BenchPlan) -> Grid<'static> {
     Grid { inserts, takes, ..fig7(plan) }
 }
 
-#[distributed_slice(EXPERIMENTS)]
-static FIG8: Experiment = Experiment {
+pub static FIG8: Experiment = Experiment {
     name: "cuckoo-fig8",
-    rank: 248,
     title: "the same on all cores, in one index",
     source: "Cuckoo Trie (SOSP 2021), figure 8 and section 6.2",
     claim: "as on one thread: the results of figure 7 for concurrent indexes extrapolate to 28 cores",
-    memory: |plan| fig8(plan).memory(),
-    steps: |plan| fig8(plan).steps(plan),
     run: |bench| {
         bench.set("threads", cores());
         grid::run(bench, &Grid { loops: &together(&MIXES), ..fig8(&bench.plan) })
     },
     judge: judge_mixes,
+    ..of_grid!(fig8)
 };
 
 const ONE: &str = "E";
@@ -174,18 +161,15 @@ fn fig10(plan: &BenchPlan) -> Grid<'static> {
     Grid { inserts: InsertMode::Untimed, ..over_sets(plan, &SETS, &SCANS, Participants::Ordered) }
 }
 
-#[distributed_slice(EXPERIMENTS)]
-static FIG10: Experiment = Experiment {
+pub static FIG10: Experiment = Experiment {
     name: "cuckoo-fig10",
-    rank: 250,
     title: "YCSB E (95 % scans of up to 100 keys), on one thread and on all cores",
     source: "Cuckoo Trie (SOSP 2021), figure 10 and section 6.4",
     claim: "scans that do nothing with the keys they read are slower than those of the other \
             indexes. Our own aim: at least half of Wormhole's rate",
-    memory: |plan| fig10(plan).memory(),
-    steps: |plan| fig10(plan).steps(plan),
     run: run_scans,
     judge: judge_scans,
+    ..of_grid!(fig10)
 };
 
 fn run_scans(bench: &mut Bench) -> Result<()> {

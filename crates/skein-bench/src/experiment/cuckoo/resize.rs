@@ -17,7 +17,6 @@
 //! for the growth either.
 
 use hdrhistogram::Histogram;
-use linkme::distributed_slice;
 use skein_index::{CuckooTrie, Inline, OrderedIndex};
 
 use super::super::findings::MeasureSpec;
@@ -25,7 +24,7 @@ use super::super::grid::{self, Grid, GridPoint, InsertMode, LONGEST, NEARLY_ALL,
 use super::super::latency;
 use super::super::loops::{GridLoop, LoopUnit, PreparedLoop, changes, inserts};
 use super::super::participants::{CUCKOO, OURS, Participants, WORMHOLE};
-use super::super::{Bench, BenchPlan, EXPERIMENTS, Experiment, Findings, Judgement};
+use super::super::{Bench, BenchPlan, Experiment, Findings, Judgement};
 use super::TREE;
 use crate::keyset::{KeySet, PackedKeys};
 use crate::result::{AxisPoint, Better};
@@ -86,10 +85,8 @@ fn grid(plan: &BenchPlan) -> Grid<'static> {
     }
 }
 
-#[distributed_slice(EXPERIMENTS)]
-static RESIZE: Experiment = Experiment {
+pub static RESIZE: Experiment = Experiment {
     name: "cuckoo-resize",
-    rank: 256,
     title: "latencies while an index grows from N to 2N keys (--count: N), beside the same inserts \
             into a table that has the room",
     source: "SkeinDB's own targets",
@@ -105,7 +102,7 @@ static RESIZE: Experiment = Experiment {
 
 /// Counts the entries that inserts move, one by one in a separate pass, so that no counting is
 /// timed.
-fn count_moves(bench: &mut Bench, point: &GridPoint, set: &KeySet, _prepared: &[PreparedLoop]) -> Result<()> {
+fn count_moves(bench: &mut Bench, point: &GridPoint, set: &KeySet, _: &[PreparedLoop]) -> Result<()> {
     for (name, room) in [(CUCKOO, 0), (ROOM, 2 * set.keys.len())] {
         if !bench.plan.wants(name) {
             continue;
@@ -183,8 +180,7 @@ fn on_set(findings: &Findings, set: &str) -> Judgement {
         [ADDED, BESIDE].into_iter().flat_map(|measure| [NEARLY_ALL, LONGEST].map(|end| (measure, end)));
     let tails = tails.map(|(measure, end)| {
         let measure = format!("{measure}{end}");
-        let ratios: Vec<_> =
-            findings.ratios(&measure, CUCKOO, ROOM).into_iter().filter(|(label, _)| label == set).collect();
+        let ratios = findings.ratios_at(&measure, CUCKOO, ROOM, |label| label == set);
         Judgement::at_most(TIMES, &format!("{measure}, growing / with room"), &ratios)
     });
     tails.fold(moved, Judgement::alongside)

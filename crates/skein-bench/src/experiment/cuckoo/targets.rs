@@ -1,16 +1,14 @@
 //! This project's targets for the Cuckoo Trie, each with a verdict of its own. The targets for
 //! threads are in `fig6.rs`, those for growth in `resize.rs`.
 
-use linkme::distributed_slice;
-
 use super::super::aims::{Aims, Rate, rate};
 use super::super::findings::MeasureSpec;
-use super::super::grid::{self, Grid, GridPoint, INSERT, MemoryDetail};
+use super::super::grid::{Grid, GridPoint, INSERT, MemoryDetail, of_grid};
 use super::super::loops::{DEPENDENT, GET_MANY, GridLoop, LOOKUP, PreparedLoop};
 use super::super::memory_read;
 use super::super::participants::{CUCKOO, OURS, Participants, WORMHOLE};
 use super::super::wormhole::SCAN;
-use super::super::{Bench, BenchPlan, EXPERIMENTS, Experiment, Findings, Judgement};
+use super::super::{Bench, BenchPlan, Experiment, Findings, Judgement};
 use super::TREE;
 use crate::Result;
 use crate::keyset::KeySet;
@@ -69,10 +67,8 @@ fn grid(plan: &BenchPlan) -> Grid<'static> {
     }
 }
 
-#[distributed_slice(EXPERIMENTS)]
-static TARGETS: Experiment = Experiment {
+pub static TARGETS: Experiment = Experiment {
     name: "cuckoo-targets",
-    rank: 255,
     title: "our targets for the Cuckoo Trie on random keys, osm, reddit, az1 and files of real \
             keys (--keys file:PATH), each with a verdict",
     source: "SkeinDB's own targets",
@@ -86,19 +82,13 @@ static TARGETS: Experiment = Experiment {
         let most = points(plan).iter().map(|point| point.count).max().unwrap_or(0);
         Ok(grid(plan).memory()? + memory_read::memory(most))
     },
-    steps: |plan| grid(plan).steps(plan),
-    run: |bench| grid::run(bench, &grid(&bench.plan)),
     judge,
+    ..of_grid!(grid)
 };
 
 /// Measures a memory read beside the lookups of each round; and, once, the bytes of the index while
 /// it grows to these keys.
-fn side_measurement(
-    bench: &mut Bench,
-    point: &GridPoint,
-    set: &KeySet,
-    _prepared: &[PreparedLoop],
-) -> Result<()> {
+fn side_measurement(bench: &mut Bench, point: &GridPoint, set: &KeySet, _: &[PreparedLoop]) -> Result<()> {
     let read = memory_read::measure(bench, point)?;
     memory_read::add_in_reads(bench, DEPENDENT.measure, point, IN_READS, read)?;
     AIMS.weigh_growing(bench, point, set)
@@ -119,7 +109,7 @@ mod tests {
     use super::super::super::index_memory::{BESIDE, per_key};
     use super::super::super::memory::MOST;
     use super::*;
-    use crate::result::ClaimAnswer;
+    use crate::result::ClaimAnswer::{CannotBeTested, DoesNotHold, Holds};
 
     /// The Cuckoo Trie has twice the rate of all others, `get_many` five times, and 28 bytes per
     /// key, 41 while it grows.
@@ -147,22 +137,16 @@ mod tests {
         let judged = judge(&findings(&["rand-8", "reddit", "az1"]));
         assert_eq!(judged.clone().each().len(), (5 + 1 + 2) + 3 + (5 + 1 + 1), "{judged:?}");
         for (text, expected) in [
-            ("lookup, Cuckoo Trie / btreemap: rand-8: 2.00 (at least 2.5", ClaimAnswer::DoesNotHold),
-            ("lookup, Cuckoo Trie / btreemap: az1: 2.00 (at least 1 ", ClaimAnswer::Holds),
-            ("lookup, Cuckoo Trie / skein-masstree: rand-8: 2.00 (at least 1.5", ClaimAnswer::Holds),
-            ("get_many(32), Cuckoo Trie / its lookup, dependent: reddit: 5.00", ClaimAnswer::Holds),
-            ("scan of 100, Cuckoo Trie / skein-wormhole: az1: 2.00", ClaimAnswer::Holds),
-            (
-                "memory beside keys and values, Cuckoo Trie, rand-8: 28.0 B/key (at most 27",
-                ClaimAnswer::DoesNotHold,
-            ),
-            ("memory beside keys and values, Cuckoo Trie, az1: 28.0 B/key (at most 30", ClaimAnswer::Holds),
-            (
-                "memory beside keys and values, most over a doubling, Cuckoo Trie: rand-8",
-                ClaimAnswer::DoesNotHold,
-            ),
-            ("memory beside keys and values, most over a doubling, Cuckoo Trie: az1", ClaimAnswer::Holds),
-            ("lookup, dependent, in reads of memory, Cuckoo Trie: rand-8: 2.50", ClaimAnswer::Holds),
+            ("lookup, Cuckoo Trie / btreemap: rand-8: 2.00 (at least 2.5", DoesNotHold),
+            ("lookup, Cuckoo Trie / btreemap: az1: 2.00 (at least 1 ", Holds),
+            ("lookup, Cuckoo Trie / skein-masstree: rand-8: 2.00 (at least 1.5", Holds),
+            ("get_many(32), Cuckoo Trie / its lookup, dependent: reddit: 5.00", Holds),
+            ("scan of 100, Cuckoo Trie / skein-wormhole: az1: 2.00", Holds),
+            ("memory beside keys and values, Cuckoo Trie, rand-8: 28.0 B/key (at most 27", DoesNotHold),
+            ("memory beside keys and values, Cuckoo Trie, az1: 28.0 B/key (at most 30", Holds),
+            ("memory beside keys and values, most over a doubling, Cuckoo Trie: rand-8", DoesNotHold),
+            ("memory beside keys and values, most over a doubling, Cuckoo Trie: az1", Holds),
+            ("lookup, dependent, in reads of memory, Cuckoo Trie: rand-8: 2.50", Holds),
         ] {
             assert_eq!(judged.answer_of(text), expected, "{text}");
         }
@@ -170,11 +154,11 @@ mod tests {
 
     #[test]
     fn measures_without_figures_are_not_judged() {
-        assert_eq!(judge(&findings(&["url"])).answer, ClaimAnswer::CannotBeTested);
+        assert_eq!(judge(&findings(&["url"])).answer, CannotBeTested);
         let mut alone = findings(&["osm"]);
         alone.cells.retain(|cell| cell.contender == CUCKOO);
         let judged = judge(&alone).each();
-        let tested = judged.iter().filter(|judged| judged.answer != ClaimAnswer::CannotBeTested);
+        let tested = judged.iter().filter(|judged| judged.answer != CannotBeTested);
         assert_eq!(tested.count(), 1, "get_many beside its own lookups: {judged:?}");
     }
 }

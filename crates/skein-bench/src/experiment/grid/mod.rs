@@ -83,6 +83,23 @@ impl<'a> Grid<'a> {
     }
 }
 
+/// Returns the parts of an experiment that follow from its grid. The experiment adds the others.
+macro_rules! of_grid {
+    ($grid:ident) => {
+        crate::experiment::Experiment {
+            name: "",
+            title: "",
+            source: "",
+            claim: "",
+            memory: |plan| $grid(plan).memory(),
+            steps: |plan| $grid(plan).steps(plan),
+            run: |bench| crate::experiment::grid::run(bench, &$grid(&bench.plan)),
+            judge: |_| crate::experiment::Judgement::untested("the experiment judges"),
+        }
+    };
+}
+pub(super) use of_grid;
+
 /// How the keys are inserted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InsertMode {

@@ -33,7 +33,7 @@ impl IndexContender for Forgetful {
     }
 }
 
-static FORGETFUL: RegisteredIndex = RegisteredIndex::alone::<Forgetful>(0);
+static FORGETFUL: RegisteredIndex = RegisteredIndex::alone::<Forgetful>();
 
 fn lookups(bench: &mut Bench) -> Result<()> {
     let point = GridPoint { keys: "decimal".into(), count: 500, absent: 0, at: None };
@@ -45,7 +45,6 @@ fn lookups(bench: &mut Bench) -> Result<()> {
 /// Not registered: only this test runs it.
 const EXPERIMENT: Experiment = Experiment {
     name: "lookups of a forgetful map",
-    rank: 0,
     title: "",
     source: "",
     claim: "",

@@ -6,10 +6,8 @@
 
 use std::time::Duration;
 
-use linkme::distributed_slice;
-
 use super::super::findings::MeasureSpec;
-use super::super::{Bench, BenchPlan, EXPERIMENTS, Experiment, Findings, Judgement};
+use super::super::{Bench, BenchPlan, Experiment, Findings, Judgement};
 use crate::probe::{self, PageKind, PageKindReport, ReadGroups, normalized, size};
 use crate::result::{AxisPoint, Better, ResultCell};
 use crate::{Result, machine};
@@ -67,10 +65,8 @@ fn memory(plan: &BenchPlan) -> u64 {
     greatest(plan).saturating_mul(2).saturating_add(16 << 20)
 }
 
-#[distributed_slice(EXPERIMENTS)]
-static FIG1: Experiment = Experiment {
+pub static FIG1: Experiment = Experiment {
     name: "mlpindex-fig1",
-    rank: 121,
     title: "the time of K independent random reads, on huge pages (--count: lines of the greatest array)",
     source: "Haoran Xu, \"Efficient Data Structures via Memory Level Parallelism\", figure 1 and section 2.2",
     claim: "it grows linearly, T = 1 + c (K - 1) times that of one read, for all sizes of the \
@@ -82,10 +78,8 @@ static FIG1: Experiment = Experiment {
     judge: |findings| judge_line(findings, past_caches()),
 };
 
-#[distributed_slice(EXPERIMENTS)]
-static FIG2: Experiment = Experiment {
+pub static FIG2: Experiment = Experiment {
     name: "mlpindex-fig2",
-    rank: 122,
     title: "the same on pages of 4 KiB, beside the greatest array on huge ones (--count: lines of \
             the greatest array)",
     source: "Haoran Xu, \"Efficient Data Structures via Memory Level Parallelism\", figure 2 and section 2.4",

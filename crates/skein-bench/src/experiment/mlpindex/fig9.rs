@@ -4,12 +4,10 @@
 //! The paper's loop is the dependent one: each query waits for the answer to the one before
 //! (section 4.4). We also run the independent loop.
 
-use linkme::distributed_slice;
-
 use super::super::grid::{self, Grid, INSERT};
 use super::super::loops::{GridLoop, LOOKUP_80, LOWER_BOUND};
 use super::super::participants::{MLP, Participants};
-use super::super::{BenchPlan, EXPERIMENTS, Experiment, Findings, Judgement};
+use super::super::{BenchPlan, Experiment, Findings, Judgement};
 use super::{A, B, BOUND_ALONE, LOOKUP_ALONE};
 use crate::rival::index::{
     BTREE_OF_WORDS as TREE, MLP_INDEX_ALL_LEVELS as LEVELS, MLP_INDEX_SERIAL as SERIAL,
@@ -64,10 +62,8 @@ fn grid(plan: &BenchPlan, set: &str) -> Grid<'static> {
     super::over_sets(plan, &[set], &LOOPS, Participants::Named(&WHO))
 }
 
-#[distributed_slice(EXPERIMENTS)]
-static FIG9: Experiment = Experiment {
+pub static FIG9: Experiment = Experiment {
     name: "mlpindex-fig9",
-    rank: 129,
     title: "inserts, lookups (80 % hits) and lower bounds (15 % hits) on distribution A, in both loops",
     source: "Haoran Xu, \"Efficient Data Structures via Memory Level Parallelism\", figure 9, \
              table 3 and section 4.4",
@@ -81,10 +77,8 @@ static FIG9: Experiment = Experiment {
     judge: |findings| judge(findings, &OF_A),
 };
 
-#[distributed_slice(EXPERIMENTS)]
-static FIG10: Experiment = Experiment {
+pub static FIG10: Experiment = Experiment {
     name: "mlpindex-fig10",
-    rank: 130,
     title: "the same on distribution B, whose tries have more nodes",
     source: "Haoran Xu, \"Efficient Data Structures via Memory Level Parallelism\", figure 10, \
              table 3 and section 4.4",
@@ -101,7 +95,7 @@ static FIG10: Experiment = Experiment {
 /// Returns MlpIndex's ratios to another contender in a measure, on the distribution of this half of
 /// table 3.
 fn ratios(findings: &Findings, measure: &str, other: &str, set: &str) -> Vec<(String, f64)> {
-    findings.ratios(measure, MLP, other).into_iter().filter(|(label, _)| label == set).collect()
+    findings.ratios_at(measure, MLP, other, |label| label == set)
 }
 
 fn judge(findings: &Findings, half: &Half) -> Judgement {

@@ -9,10 +9,10 @@
 //!
 //! The paper's table 1 is about its skip list: `experiment/skip_list.rs`.
 
-mod fig1;
-mod fig9;
-mod table2;
-mod targets;
+pub mod fig1;
+pub mod fig9;
+pub mod table2;
+pub mod targets;
 
 use super::BenchPlan;
 use super::grid::{Grid, over_key_sets};

@@ -1,13 +1,11 @@
 //! Table 2: the time of an operation as a number of dependent memory reads.
 
-use linkme::distributed_slice;
-
 use super::super::findings::MeasureSpec;
-use super::super::grid::{self, Grid, GridPoint, INSERT};
+use super::super::grid::{Grid, GridPoint, INSERT, of_grid};
 use super::super::loops::{GridLoop, PreparedLoop};
 use super::super::memory_read;
 use super::super::participants::{MLP, Participants};
-use super::super::{Bench, BenchPlan, EXPERIMENTS, Experiment, Findings, Judgement};
+use super::super::{Bench, BenchPlan, Experiment, Findings, Judgement};
 use super::{A, B, BOUND_ALONE, LOOKUP_ALONE};
 use crate::Result;
 use crate::keyset::KeySet;
@@ -46,28 +44,20 @@ fn grid(plan: &BenchPlan) -> Grid<'static> {
     Grid { side_measurement: Some(side_measurement), ..super::over_sets(plan, &[A, B], &LOOPS, takes) }
 }
 
-#[distributed_slice(EXPERIMENTS)]
-static TABLE2: Experiment = Experiment {
+pub static TABLE2: Experiment = Experiment {
     name: "mlpindex-table2",
-    rank: 131,
     title: "lookups, inserts and lower bounds of MlpIndex in reads of memory, on both distributions",
     source: "Haoran Xu, \"Efficient Data Structures via Memory Level Parallelism\", table 2 and section 4.4",
     claim: "on distributions A and B a lookup takes as long as 1.58 and 1.91 reads of memory, an \
             insert as 2.10 and 2.90, a lower bound as 2.82 and 3.05; by the model of section 2 at \
             most 2.4, 2.9 and 3.4",
     memory: |plan| Ok(grid(plan).memory()? + memory_read::memory(super::count(plan))),
-    steps: |plan| grid(plan).steps(plan),
-    run: |bench| grid::run(bench, &grid(&bench.plan)),
     judge,
+    ..of_grid!(grid)
 };
 
 /// Measures a memory read beside the operations of each round.
-fn side_measurement(
-    bench: &mut Bench,
-    point: &GridPoint,
-    _set: &KeySet,
-    _prepared: &[PreparedLoop],
-) -> Result<()> {
+fn side_measurement(bench: &mut Bench, point: &GridPoint, _: &KeySet, _: &[PreparedLoop]) -> Result<()> {
     let read = memory_read::measure(bench, point)?;
     ROWS.iter().try_for_each(|row| memory_read::add_in_reads(bench, row.timed, point, row.place, read))
 }

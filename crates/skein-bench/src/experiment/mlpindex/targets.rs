@@ -1,12 +1,10 @@
 //! This project's targets for MlpIndex, each with a verdict of its own.
 
-use linkme::distributed_slice;
-
 use super::super::aims::{Aims, Rate, rate};
-use super::super::grid::{self, Grid, GridPoint, INSERT, MemoryDetail};
+use super::super::grid::{Grid, GridPoint, INSERT, MemoryDetail, of_grid};
 use super::super::loops::{DEPENDENT, GET_MANY, GridLoop, LOOKUP, LOWER_BOUND, PreparedLoop};
 use super::super::participants::{MLP, Participants};
-use super::super::{Bench, BenchPlan, EXPERIMENTS, Experiment};
+use super::super::{Bench, BenchPlan, Experiment};
 use super::{A, B, BOUND_ALONE};
 use crate::Result;
 use crate::keyset::KeySet;
@@ -63,10 +61,8 @@ fn grid(plan: &BenchPlan) -> Grid<'static> {
     }
 }
 
-#[distributed_slice(EXPERIMENTS)]
-static TARGETS: Experiment = Experiment {
+pub static TARGETS: Experiment = Experiment {
     name: "mlpindex-targets",
-    rank: 132,
     title: "our targets for MlpIndex on both distributions, random keys and osm, each with a verdict",
     source: "SkeinDB's own targets",
     claim: "beside std's BTreeMap<u64, u64> lookups are at least 1.3 times as fast in the \
@@ -76,18 +72,12 @@ static TARGETS: Experiment = Experiment {
             beside the two), at most 72 (56) while it grows",
     // The steps of the growth hold a second copy of the keys.
     memory: |plan| Ok(2 * grid(plan).memory()?),
-    steps: |plan| grid(plan).steps(plan),
-    run: |bench| grid::run(bench, &grid(&bench.plan)),
     judge: |findings| AIMS.judge(findings, FREE),
+    ..of_grid!(grid)
 };
 
 /// Measures, once, the bytes of the index while it grows to these keys.
-fn side_measurement(
-    bench: &mut Bench,
-    point: &GridPoint,
-    set: &KeySet,
-    _prepared: &[PreparedLoop],
-) -> Result<()> {
+fn side_measurement(bench: &mut Bench, point: &GridPoint, set: &KeySet, _: &[PreparedLoop]) -> Result<()> {
     AIMS.weigh_growing(bench, point, set)
 }
 
@@ -97,7 +87,8 @@ mod tests {
     use super::super::super::index_memory::{BESIDE, per_key};
     use super::super::super::memory::MOST;
     use super::*;
-    use crate::result::{AxisPoint, ClaimAnswer};
+    use crate::result::AxisPoint;
+    use crate::result::ClaimAnswer::{CannotBeTested, DoesNotHold, Holds};
 
     /// MlpIndex has twice the rate of the others, `get_many` three times, and 30 bytes per key, 57
     /// while it grows.
@@ -120,17 +111,14 @@ mod tests {
         let judged = AIMS.judge(&findings(&KINDS), FREE);
         assert_eq!(judged.clone().each().len(), 4 * (9 + 2), "{judged:?}");
         for (text, expected) in [
-            ("lookup, dependent, MlpIndex / btree-u64: osm: 2.00 (at least 1.3", ClaimAnswer::Holds),
-            ("lookup, MlpIndex / btree-u64: osm: 2.00 (at least 2.5", ClaimAnswer::DoesNotHold),
-            (
-                "get_many(32), MlpIndex / its lookup, dependent: mlp-b: 3.00 (at least 4",
-                ClaimAnswer::DoesNotHold,
-            ),
-            ("get_many(32), MlpIndex / lookup of btree-u64: mlp-b: 6.00 (at least 4", ClaimAnswer::Holds),
-            ("memory beside keys and values, MlpIndex, rand-8: 30.0 B/key (at most 32", ClaimAnswer::Holds),
+            ("lookup, dependent, MlpIndex / btree-u64: osm: 2.00 (at least 1.3", Holds),
+            ("lookup, MlpIndex / btree-u64: osm: 2.00 (at least 2.5", DoesNotHold),
+            ("get_many(32), MlpIndex / its lookup, dependent: mlp-b: 3.00 (at least 4", DoesNotHold),
+            ("get_many(32), MlpIndex / lookup of btree-u64: mlp-b: 6.00 (at least 4", Holds),
+            ("memory beside keys and values, MlpIndex, rand-8: 30.0 B/key (at most 32", Holds),
             (
                 "memory beside keys and values, most over a doubling, MlpIndex: rand-8: 57.00 (at most 56",
-                ClaimAnswer::DoesNotHold,
+                DoesNotHold,
             ),
         ] {
             assert_eq!(judged.answer_of(text), expected, "{text}");
@@ -143,7 +131,7 @@ mod tests {
         let mut alone = findings(&[A]);
         alone.cells.retain(|cell| cell.contender == MLP);
         let judged = AIMS.judge(&alone, FREE).each();
-        let tested = judged.iter().filter(|judged| judged.answer != ClaimAnswer::CannotBeTested);
+        let tested = judged.iter().filter(|judged| judged.answer != CannotBeTested);
         assert_eq!(tested.count(), 3, "get_many beside its own lookups, and bytes: {judged:?}");
     }
 }

@@ -9,7 +9,6 @@
 //! measured once more with the keys as keys of the server (SK.RANGE, SET); there each range walks
 //! the index. Redis has no such command.
 
-use linkme::distributed_slice;
 use skein_store::IndexKind;
 
 use super::expected_table::{ExpectedTable, KeyOrder, ValueShape};
@@ -19,7 +18,7 @@ use crate::Result;
 use crate::experiment::cuckoo::{HARD, SETS};
 use crate::experiment::participants::{CUCKOO, OURS, SKIP_LIST, WORMHOLE};
 use crate::experiment::setting::{PIPELINE, REQUESTS};
-use crate::experiment::{Bench, BenchPlan, EXPERIMENTS, Experiment, Findings, Judgement};
+use crate::experiment::{Bench, BenchPlan, Experiment, Findings, Judgement};
 use crate::keyset::{self, KeySet};
 use crate::result::AxisPoint;
 use crate::rival::server::{SORTED_SET, ServerAbilities};
@@ -75,10 +74,8 @@ fn fresh(plan: &BenchPlan) -> usize {
     (requests(plan) * plan.rounds / 8).max(64)
 }
 
-#[distributed_slice(EXPERIMENTS)]
-static FIG13: Experiment = Experiment {
+pub static FIG13: Experiment = Experiment {
     name: "cuckoo-fig13",
-    rank: 253,
     title: "YCSB A, C, D, E, F through a server on each of our indexes, beside Redis' sorted set; \
             one worker on one core",
     source: "Cuckoo Trie (SOSP 2021), figure 13 and section 6.8",
@@ -185,20 +182,14 @@ fn run_workloads(
 fn judge(findings: &Findings) -> Judgement {
     let [a, c, d, ..] = WORKLOADS.map(|workload| workload.cpu);
     // Less time is better, so the other's time is the numerator.
-    let ratios = |measures: &[&str], other: &str, of: fn(&str) -> bool| -> Vec<_> {
-        let of_one = |measure: &&str| {
-            let found = findings.ratios(measure, other, CUCKOO).into_iter().filter(|(set, _)| of(set));
-            found.map(|(set, ratio)| (format!("{measure} on {set}"), ratio)).collect::<Vec<_>>()
-        };
-        measures.iter().flat_map(of_one).collect()
-    };
-    let easy: fn(&str) -> bool = |set| set != HARD;
+    let ratios =
+        |measures: &[&str], other: &str| findings.ratios_in(measures, other, CUCKOO, |set| set != HARD);
     let best = [OURS, WORMHOLE, SORTED_SET].into_iter().map(|other| {
         let what = format!("requests per CPU time of the server, Cuckoo Trie / {other}");
-        Judgement::at_least(1.0, &what, &ratios(&[a, c, d], other, easy))
+        Judgement::at_least(1.0, &what, &ratios(&[a, c, d], other))
     });
     let beside = |other: &str| {
-        let scans = ratios(&THROUGH_INDEX.map(|workload| workload.cpu), other, easy).into_iter();
+        let scans = ratios(&THROUGH_INDEX.map(|workload| workload.cpu), other).into_iter();
         scans.map(|(what, ratio)| (format!("{what}, {other}"), ratio)).collect::<Vec<_>>()
     };
     let scans = [OURS, WORMHOLE, SKIP_LIST].map(beside).concat();

@@ -4,15 +4,13 @@
 //! core; then MYCSB, on rows of ten columns of 4 bytes. Batches are pipelines. No package has the
 //! two other systems of the paper, so they are noted as absent.
 
-use linkme::distributed_slice;
-
 use super::expected_table::{ExpectedTable, KeyOrder, ValueShape};
 use super::server_under_test::{self, ServerSelection, ServerUnderTest, measure};
 use super::{cpu, rate};
 use crate::Result;
 use crate::experiment::findings::MeasureSpec;
 use crate::experiment::setting::{PIPELINE, REQUESTS};
-use crate::experiment::{Bench, BenchPlan, EXPERIMENTS, Experiment, Findings, Judgement};
+use crate::experiment::{Bench, BenchPlan, Experiment, Findings, Judgement};
 use crate::keyset::{self, KeySet};
 use crate::result::AxisPoint;
 use crate::rival::server::{COLUMNS, OURS, ServerAbilities};
@@ -51,10 +49,8 @@ fn sets(plan: &BenchPlan) -> [String; 2] {
     [next("decimal"), next("ycsb")]
 }
 
-#[distributed_slice(EXPERIMENTS)]
-static FIG13: Experiment = Experiment {
+pub static FIG13: Experiment = Experiment {
     name: "masstree-fig13",
-    rank: 113,
     title: "systems on one core: uniform gets and puts, and MYCSB A, B, C, E",
     source: "Masstree (EuroSys 2012), figure 13 and section 7",
     claim: "on one core Masstree answers 1.7 times the gets and 2.1 times the puts of Redis and \

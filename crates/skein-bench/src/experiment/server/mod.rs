@@ -20,25 +20,23 @@
 //! request: with two cores, the client is often the limit. Servers are idle while others are
 //! measured.
 
-mod cuckoo_fig13;
+pub mod cuckoo_fig13;
 mod expected_table;
-mod families;
-mod masstree_fig13;
-mod memory_by_kind;
-mod neighbour;
-mod redis_benchmark;
+pub mod families;
+pub mod masstree_fig13;
+pub mod memory_by_kind;
+pub mod neighbour;
+pub mod redis_benchmark;
 mod server_under_test;
-mod sorted_set_members;
+pub mod sorted_set_members;
 #[cfg(test)]
 mod tests;
 mod used_memory;
-mod wormhole_fig12;
-
-use linkme::distributed_slice;
+pub mod wormhole_fig12;
 
 use super::findings::MeasureSpec;
 use super::setting::{CONNECTIONS, PIPELINE, REQUESTS, VALUE_BYTES};
-use super::{Bench, BenchPlan, EXPERIMENTS, Experiment, Findings, Judgement};
+use super::{Bench, BenchPlan, Experiment, Findings, Judgement};
 use crate::Result;
 use crate::keyset::PackedKeys;
 use crate::result::AxisPoint;
@@ -65,38 +63,22 @@ const MANY_AT: usize = 16;
 const MANY: u8 = 10;
 
 /// A kind of requests, with its measures.
-struct RequestKind {
-    ask: RequestOp,
-    rate: &'static str,
-    cpu: &'static str,
-    p99: &'static str,
-}
+struct RequestKind(RequestOp, LoopNames);
+
+/// The names of a loop's measures: requests per second, the server's CPU time per request, and the
+/// time within which 99 of 100 pipelines are answered.
+type LoopNames = [&'static str; 3];
 
 const KINDS: [RequestKind; 5] = [
-    RequestKind { ask: RequestOp::Get, rate: "GET", cpu: "GET, CPU", p99: "GET, p99" },
-    RequestKind { ask: RequestOp::Put, rate: "SET", cpu: "SET, CPU", p99: "SET, p99" },
-    RequestKind { ask: RequestOp::Ping, rate: "PING", cpu: "PING, CPU", p99: "PING, p99" },
-    RequestKind {
-        ask: RequestOp::GetMany,
-        rate: "MGET of 10",
-        cpu: "MGET of 10, CPU",
-        p99: "MGET of 10, p99",
-    },
-    RequestKind {
-        ask: RequestOp::PutMany,
-        rate: "MSET of 10",
-        cpu: "MSET of 10, CPU",
-        p99: "MSET of 10, p99",
-    },
+    RequestKind(RequestOp::Get, ["GET", "GET, CPU", "GET, p99"]),
+    RequestKind(RequestOp::Put, ["SET", "SET, CPU", "SET, p99"]),
+    RequestKind(RequestOp::Ping, ["PING", "PING, CPU", "PING, p99"]),
+    RequestKind(RequestOp::GetMany, ["MGET of 10", "MGET of 10, CPU", "MGET of 10, p99"]),
+    RequestKind(RequestOp::PutMany, ["MSET of 10", "MSET of 10, CPU", "MSET of 10, p99"]),
 ];
 
 /// The measure of the memory that a server gained per loaded key.
 const MEMORY: MeasureSpec<'_> = MeasureSpec::less("memory", "B/key");
-
-/// Returns the measure of the time within which 99 of 100 pipelines are answered.
-const fn p99(measure: &str) -> MeasureSpec<'_> {
-    MeasureSpec::less(measure, "us")
-}
 
 /// Returns the loops: kinds of requests, at depths.
 fn cells(plan: &BenchPlan) -> Vec<(usize, &'static RequestKind)> {
@@ -109,12 +91,12 @@ fn cells(plan: &BenchPlan) -> Vec<(usize, &'static RequestKind)> {
 
 impl RequestKind {
     fn is_many(&self) -> bool {
-        matches!(self.ask, RequestOp::GetMany | RequestOp::PutMany)
+        matches!(self.0, RequestOp::GetMany | RequestOp::PutMany)
     }
 
     /// Returns whether a server supports the request.
     fn suits(&self, can: ServerAbilities) -> bool {
-        if self.is_many() { can.many } else { can.ping || self.ask != RequestOp::Ping }
+        if self.is_many() { can.many } else { can.ping || self.0 != RequestOp::Ping }
     }
 
     /// Returns the number of keys of a request.
@@ -157,10 +139,8 @@ const SERVERS: u64 = 5;
 /// The bytes of a key, with the client's bookkeeping.
 const KEY_BYTES: u64 = 16 + 16;
 
-#[distributed_slice(EXPERIMENTS)]
-static SERVER: Experiment = Experiment {
+pub static SERVER: Experiment = Experiment {
     name: "server",
-    rank: 310,
     title: "GET, SET, PING, MGET and MSET: one worker on one core, beside other servers and the no-op server",
     source: "this project's aims",
     claim: "beside Redis without a log, ours at buffered answers GET and SET 1.1 times as fast at \
@@ -190,17 +170,13 @@ fn run(bench: &mut Bench) -> Result<()> {
     // The folder outlives the servers.
     let scratch = bench.scratch()?;
     let mut targets = server_under_test::start(bench, &scratch, &wanted, &table)?;
-    for target in &targets {
-        if let Some(bytes) = target.loaded_bytes {
-            bench.add(MEMORY, target.name, None, bytes as f64 / keys.len() as f64)?;
-        }
-    }
+    add_loaded(bench, &targets, None, keys.len())?;
     for round in 0..bench.plan.rounds {
         for (number, (pipeline, kind)) in cells(&bench.plan).into_iter().enumerate() {
-            bench.step(&format!("round {}, {} at pipeline {pipeline}", round + 1, kind.rate));
+            bench.step(&format!("round {}, {} at pipeline {pipeline}", round + 1, kind.1[0]));
             let seed = bench.plan.seed.wrapping_add((round * KINDS.len() + number) as u64);
             let asked = requests(&bench.plan, pipeline) / usize::from(kind.each());
-            let asked = uniform_of(kind.ask, kind.each(), keys.len(), asked, seed);
+            let asked = uniform_of(kind.0, kind.each(), keys.len(), asked, seed);
             for target in targets.iter_mut().filter(|target| kind.suits(target.can)) {
                 loop_of(bench, target, kind, pipeline, &asked)?;
             }
@@ -225,9 +201,34 @@ fn loop_of(
     asked: &[ScriptRequest],
 ) -> Result<()> {
     let at = AxisPoint::number("pipeline", pipeline as f64);
-    let name = format!("{}, pipeline {pipeline}", kind.rate);
-    let latency = measure(bench, target, &name, asked, pipeline, (rate(kind.rate), cpu(kind.cpu)), &at)?;
-    bench.add(p99(kind.p99), target.name, Some(&at), latency)
+    let name = format!("{}, pipeline {pipeline}", kind.1[0]);
+    measure_with_p99(bench, target, &name, asked, pipeline, kind.1, &at)
+}
+
+/// Runs one loop of one server and records all its measures.
+fn measure_with_p99(
+    bench: &mut Bench,
+    target: &mut ServerUnderTest<'_>,
+    name: &str,
+    asked: &[ScriptRequest],
+    pipeline: usize,
+    [rate_name, cpu_name, p99_name]: LoopNames,
+    at: &AxisPoint,
+) -> Result<()> {
+    let places = (rate(rate_name), cpu(cpu_name));
+    let latency = measure(bench, target, name, asked, pipeline, places, at)?;
+    bench.add(MeasureSpec::less(p99_name, "us"), target.name, Some(at), latency)
+}
+
+/// Records the memory that each server has gained per loaded key.
+fn add_loaded(
+    bench: &mut Bench,
+    targets: &[ServerUnderTest<'_>],
+    at: Option<&AxisPoint>,
+    keys: usize,
+) -> Result<()> {
+    let loaded = targets.iter().filter_map(|target| Some((target.name, target.loaded_bytes?)));
+    loaded.into_iter().try_for_each(|(name, bytes)| bench.add(MEMORY, name, at, bytes as f64 / keys as f64))
 }
 
 /// Depths, kinds of requests, and the least ratio of ours to Redis.
@@ -238,7 +239,7 @@ fn judge(findings: &Findings) -> Judgement {
     let rates = AIMS.iter().map(|(pipeline, kinds, least)| {
         let what = format!("requests per CPU time, and per second, ours / Redis at pipeline {pipeline}");
         let measures = kinds.iter().flat_map(|&kind| {
-            let RequestKind { rate, cpu, .. } = &KINDS[kind];
+            let [rate, cpu, _] = KINDS[kind].1;
             [
                 compared(findings, cpu, pipeline, "redis", OURS),
                 compared(findings, rate, pipeline, OURS, "redis"),
@@ -246,18 +247,15 @@ fn judge(findings: &Findings) -> Judgement {
         });
         Judgement::at_least(*least, &what, &measures.flatten().collect::<Vec<_>>())
     });
-    let everywhere = |measure: fn(&RequestKind) -> &'static str, above: &'static str, below: &'static str| {
+    let everywhere = |name: usize, above: &'static str, below: &'static str| {
         let at =
-            KINDS.iter().flat_map(move |kind| ["1", "16", "100"].map(|pipeline| (measure(kind), pipeline)));
+            KINDS.iter().flat_map(move |kind| ["1", "16", "100"].map(|pipeline| (kind.1[name], pipeline)));
         at.filter_map(|(measure, pipeline)| compared(findings, measure, pipeline, above, below))
             .collect::<Vec<_>>()
     };
-    let latency = Judgement::at_least(1.0, "p99, Redis / ours", &everywhere(|kind| kind.p99, "redis", OURS));
-    let two = Judgement::at_least(
-        1.0 / 1.15,
-        "CPU time, one worker / two",
-        &everywhere(|kind| kind.cpu, OURS, TWO_WORKERS),
-    );
+    let latency = Judgement::at_least(1.0, "p99, Redis / ours", &everywhere(2, "redis", OURS));
+    let two =
+        Judgement::at_least(1.0 / 1.15, "CPU time, one worker / two", &everywhere(1, OURS, TWO_WORKERS));
     let memory = |name: &str| findings.median(MEMORY.measure, name, None);
     let memory = memory("redis").zip(memory(OURS)).map(|(its, ours)| ("memory".to_owned(), its / ours));
     let memory = Judgement::at_least(1.0 / 0.7, "bytes of a key, Redis / ours", memory.as_slice());

@@ -16,14 +16,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use linkme::distributed_slice;
-
 use super::expected_table::{ExpectedTable, ValueShape};
-use super::server_under_test::{self, CLIENT_CORE, ServerSelection, measure};
-use super::{cpu, numbered, p99, rate};
+use super::server_under_test::{self, CLIENT_CORE, ServerSelection};
+use super::{LoopNames, measure_with_p99, numbered};
 use crate::experiment::findings::MeasureSpec;
 use crate::experiment::setting::REQUESTS;
-use crate::experiment::{Bench, BenchPlan, EXPERIMENTS, Experiment, Findings, Judgement};
+use crate::experiment::{Bench, BenchPlan, Experiment, Findings, Judgement};
 use crate::result::AxisPoint;
 use crate::rival::server::OURS;
 use crate::sys::pin_to;
@@ -47,7 +45,7 @@ const NEIGHBOURS: [(&str, &str, &str); 4] = [
 const NOBODY: &str = "nobody";
 
 /// The measures of the reads.
-const GET: [&str; 3] = ["GET", "GET, CPU", "GET, p99"];
+const GET: LoopNames = ["GET", "GET, CPU", "GET, p99"];
 
 /// The members or columns per request that fills them.
 const PUT_AT_ONCE: usize = 500;
@@ -66,10 +64,8 @@ fn requests(plan: &BenchPlan) -> usize {
 /// The measure of the neighbour's complete answers.
 const ANSWERS: MeasureSpec<'_> = MeasureSpec::more("answers to the neighbour", "1/s");
 
-#[distributed_slice(EXPERIMENTS)]
-static NEIGHBOUR: Experiment = Experiment {
+pub static NEIGHBOUR: Experiment = Experiment {
     name: "server-neighbour",
-    rank: 313,
     title: "Small reads beside a client of the same worker that reads everything again and again",
     source: "this project's aims",
     claim: "the p99 of GET beside a neighbour that reads all keys, a whole sorted set or all \
@@ -102,9 +98,9 @@ fn run(bench: &mut Bench) -> Result<()> {
                 let request = if target.name == OURS { neighbour.1 } else { neighbour.2 };
                 let at = AxisPoint::name("neighbour", neighbour.0);
                 let noisy = NoisyNeighbour::start(target.address(), request)?;
-                let latency = measure(bench, target, GET[0], &asked, 1, (rate(GET[0]), cpu(GET[1])), &at);
+                let measured = measure_with_p99(bench, target, GET[0], &asked, 1, GET, &at);
                 let answers = noisy.stop()?;
-                bench.add(p99(GET[2]), target.name, Some(&at), latency?)?;
+                measured?;
                 if let Some(answers) = answers {
                     bench.add(ANSWERS, target.name, Some(&at), answers)?;
                 }
@@ -240,7 +236,12 @@ mod tests {
         let answer = |times: &[f64]| {
             let mut findings = Findings::default();
             for ((name, ..), times) in NEIGHBOURS.into_iter().zip(times) {
-                findings.add(p99(GET[2]), OURS, Some(&AxisPoint::name("neighbour", name)), 50.0 * times);
+                findings.add(
+                    MeasureSpec::less(GET[2], "us"),
+                    OURS,
+                    Some(&AxisPoint::name("neighbour", name)),
+                    50.0 * times,
+                );
             }
             judge(&findings).answer
         };

@@ -8,13 +8,11 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use linkme::distributed_slice;
-
 use super::server_under_test::{CLIENT_CORE, launch, row_bytes};
 use super::{MANY_CONNECTIONS, REQUESTS, cpu, pipelines, rate};
 use crate::experiment::findings::MeasureSpec;
 use crate::experiment::setting::CONNECTIONS;
-use crate::experiment::{Bench, BenchPlan, EXPERIMENTS, Experiment, Findings, Judgement};
+use crate::experiment::{Bench, BenchPlan, Experiment, Findings, Judgement};
 use crate::result::AxisPoint;
 use crate::rival::server::{
     self, BenchServerProcess, DISK, OURS, RegisteredServer, RunningServer, ServerLaunch, free_address,
@@ -50,10 +48,8 @@ fn requests(plan: &BenchPlan, pipeline: usize) -> usize {
     plan.setting(&REQUESTS, if pipeline < 8 { shallow } else { 4 * shallow })
 }
 
-#[distributed_slice(EXPERIMENTS)]
-static EXPERIMENT: Experiment = Experiment {
+pub static EXPERIMENT: Experiment = Experiment {
     name: "bitbase-redis",
-    rank: 269,
     title: "SET and GET of 4-byte values over 100,000 keys by redis-benchmark: our server over the \
             disk engine, beside Redis with its append-only file",
     source: "Xie (BitBase), section 4.5",
@@ -82,7 +78,7 @@ fn run(bench: &mut Bench) -> Result<()> {
     // The folder outlives the servers.
     let scratch = bench.scratch()?;
     let mut targets = Vec::new();
-    for entry in server::all().into_iter().filter(|entry| SERVERS.contains(&entry.name)) {
+    for entry in server::all().filter(|entry| SERVERS.contains(&entry.name)) {
         let folder = scratch.fresh(entry.name)?;
         if let Some(mut target) = start(bench, entry, &folder)? {
             target.ask(&client, &bench.plan, "set", 64, FILL * keys(&bench.plan))?;

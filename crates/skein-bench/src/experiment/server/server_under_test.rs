@@ -130,7 +130,7 @@ pub fn start<'a>(
         targets.push(ServerUnderTest::new(NOOP, can, server, &RESP_VALUES, table, connections)?);
     }
     if targets.is_empty() {
-        let names: Vec<_> = server::all().into_iter().map(|entry| entry.name).chain([NOOP]).collect();
+        let names: Vec<_> = server::all().map(|entry| entry.name).chain([NOOP]).collect();
         return Err(Error::Input(format!("no server is left to measure; choose from: {}", names.join(", "))));
     }
     Ok(targets)

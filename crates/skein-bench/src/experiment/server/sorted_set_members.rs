@@ -1,14 +1,12 @@
 //! A sorted set of many members in our server and in Redis: adding members, and ranges of a hundred
 //! by score and by name.
 
-use linkme::distributed_slice;
-
 use super::expected_table::{ExpectedTable, KeyOrder, ValueShape, order_by_score};
-use super::server_under_test::{self, ServerSelection, measure};
-use super::{MEMORY, cpu, numbered, p99, rate};
+use super::server_under_test::{self, ServerSelection};
+use super::{LoopNames, MEMORY, add_loaded, measure_with_p99, numbered};
 use crate::Result;
 use crate::experiment::setting::{PIPELINE, REQUESTS};
-use crate::experiment::{Bench, BenchPlan, EXPERIMENTS, Experiment, Findings, Judgement};
+use crate::experiment::{Bench, BenchPlan, Experiment, Findings, Judgement};
 use crate::keyset::PackedKeys;
 use crate::result::AxisPoint;
 use crate::rival::server::{OUR_SCORED, OUR_SORTED, SCORED_SET, SORTED_SET, ServerAbilities};
@@ -49,7 +47,7 @@ const SETS: [SortedSetCase; 2] = [
 ];
 
 /// The operations, with their measures.
-const KINDS: [(RequestOp, [&str; 3]); 3] = [
+const KINDS: [(RequestOp, LoopNames); 3] = [
     (RequestOp::Add, ["ZADD", "ZADD, CPU", "ZADD, p99"]),
     (RequestOp::Get, ["ZSCORE", "ZSCORE, CPU", "ZSCORE, p99"]),
     (RequestOp::Keys, ["range of 100", "range of 100, CPU", "range of 100, p99"]),
@@ -69,10 +67,8 @@ fn fresh(plan: &BenchPlan) -> usize {
     requests(plan) * plan.rounds
 }
 
-#[distributed_slice(EXPERIMENTS)]
-static MEMBERS: Experiment = Experiment {
+pub static MEMBERS: Experiment = Experiment {
     name: "server-sorted-set",
-    rank: 312,
     title: "A sorted set: members added, scores read, ranges of 100 by score and by name; one \
             worker on one core, beside Redis",
     source: "this project's aims",
@@ -103,20 +99,14 @@ fn on_set(bench: &mut Bench, set: &SortedSetCase, keys: &PackedKeys) -> Result<(
     let scratch = bench.scratch()?;
     let mut targets = server_under_test::start(bench, &scratch, &wanted, &table)?;
     let at = AxisPoint::name("set", set.name);
-    for target in &targets {
-        if let Some(bytes) = target.loaded_bytes {
-            bench.add(MEMORY, target.name, Some(&at), bytes as f64 / count(&bench.plan) as f64)?;
-        }
-    }
+    add_loaded(bench, &targets, Some(&at), count(&bench.plan))?;
     let pipeline = bench.plan.setting(&PIPELINE, DEPTH);
     for round in 0..bench.plan.rounds {
-        for (ask, [rate_name, cpu_name, p99_name]) in KINDS {
-            bench.step(&format!("{}: round {}, {rate_name}", set.name, round + 1));
+        for (ask, names) in KINDS {
+            bench.step(&format!("{}: round {}, {}", set.name, round + 1, names[0]));
             let asked = asking(&bench.plan, ask, round);
             for target in &mut targets {
-                let places = (rate(rate_name), cpu(cpu_name));
-                let latency = measure(bench, target, rate_name, &asked, pipeline, places, &at)?;
-                bench.add(p99(p99_name), target.name, Some(&at), latency)?;
+                measure_with_p99(bench, target, names[0], &asked, pipeline, names, &at)?;
             }
         }
     }
@@ -163,6 +153,7 @@ fn judge(findings: &Findings) -> Judgement {
 
 #[cfg(test)]
 mod tests {
+    use super::super::{cpu, rate};
     use super::*;
     use crate::result::ClaimAnswer::{CannotBeTested, DoesNotHold, Holds};
 

@@ -4,10 +4,12 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
+use super::server_under_test::{CLIENT_CORE, ServerUnderTest};
+use crate::sys::pinned;
 use crate::{Error, Result};
 
 /// Servers free their buffers within this time after the last request.
-pub const SETTLE: Duration = Duration::from_millis(1500);
+const SETTLE: Duration = Duration::from_millis(1500);
 
 /// The time limit of a reply.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -27,4 +29,26 @@ pub fn used_memory(address: SocketAddr) -> Result<f64> {
     let text = ask().map_err(|error| Error::Failed(format!("INFO memory failed: {error}")))?;
     let field = text.lines().find_map(|line| line.strip_prefix("used_memory:")?.trim().parse().ok());
     field.ok_or_else(|| Error::Failed(format!("INFO memory has no used_memory: {text}")))
+}
+
+/// Loads each server, and returns by how much its sizes have grown.
+///
+/// # Errors
+/// If a server fails or answers wrongly.
+pub fn growth<const N: usize>(
+    targets: &mut [ServerUnderTest<'_>],
+    sizes: impl Fn(&ServerUnderTest<'_>) -> Result<[f64; N]>,
+    load: impl Fn(&mut ServerUnderTest<'_>) -> Result<()>,
+) -> Result<Vec<[f64; N]>> {
+    let mut before = Vec::new();
+    for target in &mut *targets {
+        before.push(sizes(target)?);
+        pinned(CLIENT_CORE, || load(target))??;
+    }
+    std::thread::sleep(SETTLE);
+    let grown = targets.iter().zip(before).map(|(target, before)| {
+        let after = sizes(target)?;
+        Ok(std::array::from_fn(|size| after[size] - before[size]))
+    });
+    grown.collect()
 }

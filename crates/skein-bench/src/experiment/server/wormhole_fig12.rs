@@ -4,7 +4,6 @@
 //! TCP on loopback, in pipelines of 800 requests: our server once for each of our indexes, and
 //! other servers, which have hash tables. The no-op server shows the cost of the sockets alone.
 
-use linkme::distributed_slice;
 use skein_store::IndexKind;
 
 use super::expected_table::{ExpectedTable, ValueShape};
@@ -15,7 +14,7 @@ use crate::experiment::findings::MeasureSpec;
 use crate::experiment::participants::{OURS, SKIP_LIST, WORMHOLE};
 use crate::experiment::setting::{PIPELINE, REQUESTS};
 use crate::experiment::wormhole::SETS;
-use crate::experiment::{Bench, BenchPlan, EXPERIMENTS, Experiment, Findings, Judgement};
+use crate::experiment::{Bench, BenchPlan, Experiment, Findings, Judgement};
 use crate::keyset;
 use crate::result::AxisPoint;
 use crate::workload::requests::{RequestOp, ScriptRequest, uniform};
@@ -40,10 +39,8 @@ fn requests(plan: &BenchPlan) -> usize {
     plan.setting(&REQUESTS, own)
 }
 
-#[distributed_slice(EXPERIMENTS)]
-static FIG12: Experiment = Experiment {
+pub static FIG12: Experiment = Experiment {
     name: "wormhole-fig12",
-    rank: 212,
     title: "lookups over the network in batches of 800: one worker on one core, for each of our \
             indexes, and other servers",
     source: "Wormhole (EuroSys 2019), figure 12 and section 4.1",

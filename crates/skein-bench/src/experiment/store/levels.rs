@@ -3,14 +3,13 @@
 
 use std::time::Duration;
 
-use linkme::distributed_slice;
 use skein_store::Durability;
 
 use super::own_store::{check, checkpoint_rate, failed, load, open, puts_during_checkpoint, puts_for};
 use super::{batch, memory, rate, rows};
 use crate::Result;
 use crate::experiment::findings::MeasureSpec;
-use crate::experiment::{Bench, BenchPlan, EXPERIMENTS, Experiment, Findings, Judgement};
+use crate::experiment::{Bench, BenchPlan, Experiment, Findings, Judgement};
 use crate::result::AxisPoint;
 use crate::rival::store::{BenchRows, OURS};
 
@@ -47,10 +46,8 @@ pub fn put_order(rows: &BenchRows) -> Vec<usize> {
     rows.sample(PUT_ROWS.min(rows.len()))
 }
 
-#[distributed_slice(EXPERIMENTS)]
-static LEVELS_EXPERIMENT: Experiment = Experiment {
+pub static LEVELS_EXPERIMENT: Experiment = Experiment {
     name: "store-levels",
-    rank: 301,
     title: "puts of one thread at none, buffered and sync, and during a checkpoint",
     source: "this project's aims; during a checkpoint: Masstree (EuroSys 2012), section 5",
     claim: "buffered keeps at least 70 % of the rate of puts at none, and a putting thread at \

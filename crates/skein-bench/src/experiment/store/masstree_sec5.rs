@@ -5,7 +5,6 @@
 use std::path::Path;
 use std::time::Instant;
 
-use linkme::distributed_slice;
 use skein_store::{Durability, Store};
 
 use super::levels::{DURING_SHARE, judge_during, put_order, share, window};
@@ -14,7 +13,7 @@ use super::{batch, krows_per_s, memory, rate, rows};
 use crate::Result;
 use crate::experiment::findings::MeasureSpec;
 use crate::experiment::scaling::cores;
-use crate::experiment::{Bench, BenchPlan, EXPERIMENTS, Experiment, Findings, Judgement};
+use crate::experiment::{Bench, BenchPlan, Experiment, Findings, Judgement};
 use crate::rival::store::{BenchRows, OURS};
 
 const CHECKPOINT: MeasureSpec<'_> = rate("checkpoint");
@@ -30,10 +29,8 @@ fn count(plan: &BenchPlan) -> usize {
     plan.keys_or([500_000, 2_000_000, 10_000_000, 140_000_000])
 }
 
-#[distributed_slice(EXPERIMENTS)]
-static SEC5: Experiment = Experiment {
+pub static SEC5: Experiment = Experiment {
     name: "masstree-sec5",
-    rank: 105,
     title: "checkpoint, and recovery from a checkpoint and from logs",
     source: "Masstree (EuroSys 2012), section 5",
     claim: "a checkpoint of 140 million pairs takes 58 s on 16 cores and recovery from it 38 s \

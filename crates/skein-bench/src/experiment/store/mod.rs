@@ -17,20 +17,19 @@
 //! 2. Rows are read at random.
 //! 3. The store is opened again so that every commit is durable, and single puts are timed.
 
-mod levels;
-mod masstree_sec5;
+pub mod levels;
+pub mod masstree_sec5;
 mod own_store;
-mod transactions;
+pub mod transactions;
 
 use std::path::Path;
 use std::time::Instant;
 
 use hdrhistogram::Histogram;
-use linkme::distributed_slice;
 
 use super::findings::MeasureSpec;
 use super::setting::{BATCH, GETS, SYNC_PUTS, VALUE_BYTES};
-use super::{Bench, BenchPlan, EXPERIMENTS, Experiment, Findings, Judgement, latency};
+use super::{Bench, BenchPlan, Experiment, Findings, Judgement, latency};
 use crate::rival::store::{
     self, BenchRows, DurabilityLevel, OURS, RegisteredStore, StoreContender, StoreResult, StoreRole,
     StoreSetup,
@@ -84,10 +83,8 @@ fn memory(plan: &BenchPlan, rows: usize) -> u64 {
     rows as u64 * (3 * (value_bytes(plan) as u64 + 8) + 100)
 }
 
-#[distributed_slice(EXPERIMENTS)]
-static STORE: Experiment = Experiment {
+pub static STORE: Experiment = Experiment {
     name: "store",
-    rank: 300,
     title: "load, reads and durable puts of embedded stores",
     source: "this project's aims",
     claim: "ours loads at 3 times the rate of the best other store and reads at 2 times, and the \
@@ -117,26 +114,13 @@ fn run(bench: &mut Bench) -> Result<()> {
 
 /// Returns the number of stores that could take part.
 pub fn contenders_count(part: StoreRole) -> usize {
-    store::all().iter().filter(|entry| entry.part.takes(part)).count()
+    store::ALL.iter().filter(|entry| entry.part.takes(part)).count()
 }
 
 /// Returns those stores of this role that the user wants. Notes the stores that this build lacks.
 pub fn contenders(bench: &mut Bench, part: StoreRole) -> Result<Vec<&'static RegisteredStore>> {
-    for (name, why) in store::absent(part) {
-        if bench.plan.wants(name) {
-            bench.findings.absent(name, why);
-        }
-    }
-    let concerned = || store::all().into_iter().filter(|entry| entry.part.takes(part));
-    let entries: Vec<_> = concerned().filter(|entry| bench.plan.wants(entry.name)).collect();
-    for entry in &entries {
-        bench.findings.contender(entry.name, entry.about);
-    }
-    if entries.is_empty() {
-        let names: Vec<_> = concerned().map(|entry| entry.name).collect();
-        return Err(Error::Input(format!("no store is left to measure; choose from: {}", names.join(", "))));
-    }
-    Ok(entries)
+    let concerned = store::ALL.iter().copied().filter(|entry| entry.part.takes(part)).collect();
+    bench.stores(store::absent(part), concerned, |entry| (entry.name, entry.about))
 }
 
 /// One contender's turn.

@@ -17,12 +17,10 @@
 
 use std::time::{Duration, Instant};
 
-use linkme::distributed_slice;
-
 use super::named;
 use crate::experiment::findings::MeasureSpec;
 use crate::experiment::setting::WINDOW;
-use crate::experiment::{Bench, BenchPlan, EXPERIMENTS, Experiment, Findings, Judgement};
+use crate::experiment::{Bench, BenchPlan, Experiment, Findings, Judgement};
 use crate::keyset::SeededRandom;
 use crate::result::AxisPoint;
 use crate::rival::store::StoreResult;
@@ -173,23 +171,22 @@ fn window(plan: &BenchPlan) -> Duration {
     Duration::from_millis(plan.setting(&WINDOW, own) as u64)
 }
 
-#[distributed_slice(EXPERIMENTS)]
-static TRANSACTIONS: Experiment = Experiment {
+pub static TRANSACTIONS: Experiment = Experiment {
     name: "transactions",
-    rank: 303,
     title: "transactions of one and two threads, few and many conflicts",
     source: "this project's aims",
     claim: "transactions in memory run at 2 times the rate of the best other store; those of the \
             disk engine, and durable ones, at its rate",
     // Rows of 16 bytes with their index, in memory and in the caches of one contender at a time.
     memory: |plan| Ok(count(plan) as u64 * 400 + (512 << 20)),
-    steps: |plan| plan.rounds * transaction::all().len(),
+    steps: |plan| plan.rounds * transaction::ALL.len(),
     run,
     judge,
 };
 
 fn run(bench: &mut Bench) -> Result<()> {
-    let entries = contenders(bench)?;
+    let concerned = transaction::ALL.to_vec();
+    let entries = bench.stores(transaction::absent(), concerned, |entry| (entry.name, entry.about))?;
     let rows = count(&bench.plan);
     bench.set("rows", format!("{rows} of 8 key bytes and 8 value bytes"));
     bench.set("window", format!("{} ms", window(&bench.plan).as_millis()));
@@ -204,26 +201,6 @@ fn run(bench: &mut Bench) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// Returns the stores that the user wants. Notes those that this build lacks.
-fn contenders(bench: &mut Bench) -> Result<Vec<&'static RegisteredTransactions>> {
-    for (name, why) in transaction::absent() {
-        if bench.plan.wants(name) {
-            bench.findings.absent(name, why);
-        }
-    }
-    let all = transaction::all();
-    let names: Vec<_> = all.iter().map(|entry| entry.name).collect();
-    let entries: Vec<_> = all.into_iter().filter(|entry| bench.plan.wants(entry.name)).collect();
-    for entry in &entries {
-        bench.findings.contender(entry.name, entry.about);
-    }
-    if entries.is_empty() {
-        let names = names.join(", ");
-        return Err(Error::Input(format!("no store is left to measure; choose from: {names}")));
-    }
-    Ok(entries)
 }
 
 /// One contender's turn.

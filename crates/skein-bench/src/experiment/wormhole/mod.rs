@@ -7,16 +7,14 @@
 //! | here | `wormhole-fig10` to `-fig18` | one thread, over key sets |
 //! | `targets.rs` | `wormhole-targets` | this project's targets |
 
-mod fig9;
-mod targets;
-
-use linkme::distributed_slice;
+pub mod fig9;
+pub mod targets;
 
 use super::findings::shown;
-use super::grid::{self, Grid, InsertMode, over_key_sets};
+use super::grid::{Grid, InsertMode, of_grid, over_key_sets};
 use super::loops::{GridLoop, INSERT_MIXES, LOOKUP, ranges};
 use super::participants::{OURS, Participants, WORMHOLE};
-use super::{BenchPlan, EXPERIMENTS, Experiment, Findings, Judgement};
+use super::{BenchPlan, Experiment, Findings, Judgement};
 
 /// The paper's key sets (its table 1); models of those that we may not distribute.
 pub const SETS: [&str; 8] = ["az1", "az2", "url", "K3", "K4", "K6", "K8", "K10"];
@@ -53,28 +51,24 @@ const RIVALS: [&str; 4] = [TREE, LIST, OURS, "congee"];
 
 /// Returns Wormhole's ratios to another index in a measure, on the key sets that `of` admits.
 fn ratios(findings: &Findings, measure: &str, other: &str, of: fn(&str) -> bool) -> Vec<(String, f64)> {
-    findings.ratios(measure, WORMHOLE, other).into_iter().filter(|(set, _)| of(set)).collect()
+    findings.ratios_at(measure, WORMHOLE, other, of)
 }
 
 fn fig10(plan: &BenchPlan) -> Grid<'static> {
     over_sets(plan, &SETS, &[LOOKUP], Participants::Ordered)
 }
 
-#[distributed_slice(EXPERIMENTS)]
-static FIG10: Experiment = Experiment {
+pub static FIG10: Experiment = Experiment {
     name: "wormhole-fig10",
-    rank: 210,
     title: "lookups on the paper's eight key sets",
     source: "Wormhole (EuroSys 2019), figure 10 and section 4.1",
     claim: "Wormhole does 1.3 to 4.2 times the lookups of the best of skip list, B+-tree, ART and \
             Masstree, on every key set",
-    memory: |plan| fig10(plan).memory(),
-    steps: |plan| fig10(plan).steps(plan),
-    run: |bench| grid::run(bench, &fig10(&bench.plan)),
     judge: |findings| {
         let ratios = findings.ratios_to_best("lookup", WORMHOLE, &RIVALS);
         Judgement::from_to((1.3, 4.2), "lookups, Wormhole / the best of the others", &ratios)
     },
+    ..of_grid!(fig10)
 };
 
 /// The steps; each adds a feature to the one before.
@@ -90,17 +84,12 @@ fn fig11(plan: &BenchPlan) -> Grid<'static> {
     over_sets(plan, &FEW_SETS, &[LOOKUP], Participants::Steps(WORMHOLE))
 }
 
-#[distributed_slice(EXPERIMENTS)]
-static FIG11: Experiment = Experiment {
+pub static FIG11: Experiment = Experiment {
     name: "wormhole-fig11",
-    rank: 211,
     title: "lookups as the optimizations are applied one after the other, and with our additions",
     source: "Wormhole (EuroSys 2019), figure 11 and section 4.1",
     claim: "each helps: tags in the table, incremental hashing (about 3 %), leaves sorted by tag, \
             direct positions in leaves",
-    memory: |plan| fig11(plan).memory(),
-    steps: |plan| fig11(plan).steps(plan),
-    run: |bench| grid::run(bench, &fig11(&bench.plan)),
     judge: |findings| {
         let pairs = STEPS.windows(2).map(|pair| {
             let ratios = findings.ratios("lookup", pair[1], pair[0]);
@@ -108,6 +97,7 @@ static FIG11: Experiment = Experiment {
         });
         Judgement::all_of(pairs, "no steps")
     },
+    ..of_grid!(fig11)
 };
 
 /// The paper's hash table, as a package.
@@ -121,24 +111,20 @@ fn fig13(plan: &BenchPlan) -> Grid<'static> {
     over_sets(plan, &SETS, &[LOOKUP], Participants::All)
 }
 
-#[distributed_slice(EXPERIMENTS)]
-static FIG13: Experiment =
+pub static FIG13: Experiment =
     Experiment {
         name: "wormhole-fig13",
-        rank: 213,
         title: "lookups beside hash tables",
         source: "Wormhole (EuroSys 2019), figure 13 and section 4.2",
         claim: "Wormhole does 31 to 67 % of the lookups of a cuckoo hash table, and close to all \
                 where keys have a kilobyte (K10): here, at least nine tenths",
-        memory: |plan| fig13(plan).memory(),
-        steps: |plan| fig13(plan).steps(plan),
-        run: |bench| grid::run(bench, &fig13(&bench.plan)),
         judge: |findings| {
             let of = |sets| ratios(findings, "lookup", CUCKOO_HASH, sets);
             let what = format!("lookups, Wormhole / {CUCKOO_HASH}");
             Judgement::from_to((0.31, 0.67), &what, &of(|set| set != KILOBYTES))
                 .alongside(Judgement::at_least(CLOSE, &what, &of(|set| set == KILOBYTES)))
         },
+        ..of_grid!(fig13)
     };
 
 /// The lengths of keys, for both kinds.
@@ -150,20 +136,16 @@ fn fig14(plan: &BenchPlan) -> Grid<'static> {
     Grid { points, ..over_sets(plan, &[], &[LOOKUP], Participants::All) }
 }
 
-#[distributed_slice(EXPERIMENTS)]
-static FIG14: Experiment = Experiment {
+pub static FIG14: Experiment = Experiment {
     name: "wormhole-fig14",
-    rank: 214,
     title: "lookups on keys that differ everywhere (Kshort) or in their last 4 bytes alone \
             (Klong), by length",
     source: "Wormhole (EuroSys 2019), figure 14 and section 4.2",
     claim: "at 512 bytes Wormhole does 78 % of the lookups of a hash table where keys differ \
             everywhere, and 40 % where they have long common prefixes; these cost the hash table \
             little",
-    memory: |plan| fig14(plan).memory(),
-    steps: |plan| fig14(plan).steps(plan),
-    run: |bench| grid::run(bench, &fig14(&bench.plan)),
     judge: judge_prefixes,
+    ..of_grid!(fig14)
 };
 
 /// Judges Wormhole's rate against a cuckoo hash table's at 512 bytes, and the cost of prefixes for
@@ -192,19 +174,15 @@ fn fig15(plan: &BenchPlan) -> Grid<'static> {
     Grid { inserts: InsertMode::Timed, ..over_sets(plan, &SETS, &[], Participants::Ordered) }
 }
 
-#[distributed_slice(EXPERIMENTS)]
-static FIG15: Experiment = Experiment {
+pub static FIG15: Experiment = Experiment {
     name: "wormhole-fig15",
-    rank: 215,
     title: "inserts into an empty index by one thread",
     source: "Wormhole (EuroSys 2019), figure 15 and section 4.3",
     claim: "Wormhole's inserts are comparable to a skip list's on most key sets; on short keys \
             (K3, K4) Masstree and Wormhole are faster than B+-tree and skip list, on longer ones \
             (url) slower than on those. Comparable is, here, within a tenth either way",
-    memory: |plan| fig15(plan).memory(),
-    steps: |plan| fig15(plan).steps(plan),
-    run: |bench| grid::run(bench, &fig15(&bench.plan)),
     judge: judge_inserts,
+    ..of_grid!(fig15)
 };
 
 /// Judges the paper's claims on inserts: comparable to a list's on most key sets, faster on short
@@ -221,9 +199,7 @@ fn judge_inserts(findings: &Findings) -> Judgement {
     };
     let short = [WORMHOLE, OURS].into_iter().flat_map(|index| {
         [TREE, LIST].map(|other| {
-            let ratios = findings.ratios("insert", index, other);
-            let short: Vec<_> =
-                ratios.into_iter().filter(|(set, _)| ["K3", "K4"].contains(&&**set)).collect();
+            let short = findings.ratios_at("insert", index, other, |set| ["K3", "K4"].contains(&set));
             Judgement::at_least(1.0, &format!("inserts of short keys, {index} / {other}"), &short)
         })
     });
@@ -239,16 +215,11 @@ fn fig17(plan: &BenchPlan) -> Grid<'static> {
     over_sets(plan, &FEW_SETS, &INSERT_MIXES, Participants::ForThreads)
 }
 
-#[distributed_slice(EXPERIMENTS)]
-static FIG17: Experiment = Experiment {
+pub static FIG17: Experiment = Experiment {
     name: "wormhole-fig17",
-    rank: 217,
     title: "5, 50 and 95 % inserts among lookups, on one thread",
     source: "Wormhole (EuroSys 2019), figure 17 and section 4.3",
     claim: "Wormhole is ahead of Masstree at every share of inserts, by less the more there are",
-    memory: |plan| fig17(plan).memory(),
-    steps: |plan| fig17(plan).steps(plan),
-    run: |bench| grid::run(bench, &fig17(&bench.plan)),
     judge: |findings| {
         let measured = INSERT_MIXES.map(|each| {
             let ratios = findings.ratios(each.measure, WORMHOLE, OURS);
@@ -256,28 +227,25 @@ static FIG17: Experiment = Experiment {
         });
         Judgement::all_of(measured, "not measured")
     },
+    ..of_grid!(fig17)
 };
 
 fn fig18(plan: &BenchPlan) -> Grid<'static> {
     over_sets(plan, &SETS, &[SCAN], Participants::Ordered)
 }
 
-#[distributed_slice(EXPERIMENTS)]
-static FIG18: Experiment = Experiment {
+pub static FIG18: Experiment = Experiment {
     name: "wormhole-fig18",
-    rank: 218,
     title: "scans of 100 keys",
     source: "Wormhole (EuroSys 2019), figure 18 and section 4.3",
     claim: "Wormhole scans 1.05 to 1.59 times as fast as a B+-tree, and Masstree is far behind",
-    memory: |plan| fig18(plan).memory(),
-    steps: |plan| fig18(plan).steps(plan),
-    run: |bench| grid::run(bench, &fig18(&bench.plan)),
     judge: |findings| {
         let tree = findings.ratios("scan of 100", WORMHOLE, TREE);
         let masstree = findings.ratios("scan of 100", WORMHOLE, OURS);
         let tree = Judgement::from_to((1.05, 1.59), &format!("scans, Wormhole / {TREE}"), &tree);
         tree.alongside(Judgement::at_least(1.0, "scans, Wormhole / our Masstree", &masstree))
     },
+    ..of_grid!(fig18)
 };
 
 #[cfg(test)]

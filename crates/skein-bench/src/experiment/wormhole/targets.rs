@@ -1,13 +1,11 @@
 //! This project's targets for Wormhole, each with a verdict of its own. The targets for threads are
 //! in `fig9.rs`.
 
-use linkme::distributed_slice;
-
 use super::super::aims::{Aims, Rate, rate};
-use super::super::grid::{self, Grid, GridPoint, INSERT, MemoryDetail};
+use super::super::grid::{Grid, GridPoint, INSERT, MemoryDetail, of_grid};
 use super::super::loops::{DEPENDENT, GET_MANY, GridLoop, LOOKUP};
 use super::super::participants::{OURS, Participants, WORMHOLE};
-use super::super::{BenchPlan, EXPERIMENTS, Experiment, Findings, Judgement};
+use super::super::{BenchPlan, Experiment, Findings, Judgement};
 use super::{SCAN, TREE};
 use crate::result::AxisPoint;
 use crate::rival::index::{WORMHOLE_FOR_ONE_THREAD, WORMHOLE_TRIE};
@@ -51,10 +49,8 @@ fn grid(plan: &BenchPlan) -> Grid<'static> {
     Grid { memory: MemoryDetail::ByPart, ..Grid::new(points, &LOOPS, takes) }
 }
 
-#[distributed_slice(EXPERIMENTS)]
-static TARGETS_OF_WORMHOLE: Experiment = Experiment {
+pub static TARGETS_OF_WORMHOLE: Experiment = Experiment {
     name: "wormhole-targets",
-    rank: 220,
     title: "our targets for Wormhole on rand-8, az1 and files of real keys (--keys file:PATH), \
             each with a verdict",
     source: "SkeinDB's own targets",
@@ -64,10 +60,8 @@ static TARGETS_OF_WORMHOLE: Experiment = Experiment {
             and 2 times those of our Masstree; inserts 1.3 times those of std's BTreeMap; at most \
             22, 22 and 26 bytes per key beside keys and values; 0.9 of the lookups of the variant \
             for one thread",
-    memory: |plan| grid(plan).memory(),
-    steps: |plan| grid(plan).steps(plan),
-    run: |bench| grid::run(bench, &grid(&bench.plan)),
     judge,
+    ..of_grid!(grid)
 };
 
 fn judge(findings: &Findings) -> Judgement {
@@ -78,7 +72,7 @@ fn judge(findings: &Findings) -> Judgement {
 mod tests {
     use super::super::super::index_memory::{BESIDE, PARTS, part_of, per_key};
     use super::*;
-    use crate::result::ClaimAnswer;
+    use crate::result::ClaimAnswer::{CannotBeTested, DoesNotHold, Holds};
 
     /// Wormhole has twice the rate of all others, `get_many` five times, and 24 bytes per key.
     fn findings(sets: &[&str]) -> Findings {
@@ -103,15 +97,12 @@ mod tests {
         let count = judged.clone().each().len();
         assert_eq!(count, 7 + 8, "one target is for keys with long prefixes alone");
         for (text, expected) in [
-            ("lookup, dependent, Wormhole / btreemap: rand-8: 2.00", ClaimAnswer::Holds),
-            ("lookup, Wormhole / btreemap: rand-8: 2.00 (at least 4", ClaimAnswer::DoesNotHold),
-            ("lookup, Wormhole / btreemap: file:/a/paths.txt: 2.00 (at least 2.7", ClaimAnswer::DoesNotHold),
-            ("get_many(32), Wormhole / its lookup, dependent: rand-8: 5.00", ClaimAnswer::Holds),
-            (
-                "memory beside keys and values, Wormhole, rand-8: 24.0 B/key, 1.25 of",
-                ClaimAnswer::DoesNotHold,
-            ),
-            ("memory beside keys and values, Wormhole, file:/a/paths.txt: 24.0 B/key", ClaimAnswer::Holds),
+            ("lookup, dependent, Wormhole / btreemap: rand-8: 2.00", Holds),
+            ("lookup, Wormhole / btreemap: rand-8: 2.00 (at least 4", DoesNotHold),
+            ("lookup, Wormhole / btreemap: file:/a/paths.txt: 2.00 (at least 2.7", DoesNotHold),
+            ("get_many(32), Wormhole / its lookup, dependent: rand-8: 5.00", Holds),
+            ("memory beside keys and values, Wormhole, rand-8: 24.0 B/key, 1.25 of", DoesNotHold),
+            ("memory beside keys and values, Wormhole, file:/a/paths.txt: 24.0 B/key", Holds),
         ] {
             assert_eq!(judged.answer_of(text), expected, "{text}");
         }
@@ -123,7 +114,7 @@ mod tests {
         let mut alone = findings(&["az1"]);
         alone.cells.retain(|cell| cell.contender == WORMHOLE);
         let judged = judge(&alone).each();
-        let tested = judged.iter().filter(|judged| judged.answer != ClaimAnswer::CannotBeTested);
+        let tested = judged.iter().filter(|judged| judged.answer != CannotBeTested);
         assert_eq!(tested.count(), 2, "get_many beside its own lookups, and bytes: {judged:?}");
     }
 }

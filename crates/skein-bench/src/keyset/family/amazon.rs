@@ -3,10 +3,8 @@
 //! Items and users are drawn by Zipf. Their numbers grow with the number of keys. So an item has as
 //! many reviews in a small set as in a large one, and prefixes are equally long.
 
-use linkme::distributed_slice;
-
 use super::words::base_36;
-use super::{FAMILIES, KeyFamily, KeyRequest, KeySource, PaperFigures};
+use super::{KeyFamily, KeyRequest, KeySource, PaperFigures};
 use crate::Result;
 use crate::keyset::distribution::Zipf;
 use crate::keyset::{SeededRandom, mix};
@@ -25,8 +23,7 @@ const fn wormhole() -> PaperFigures {
     }
 }
 
-#[distributed_slice(FAMILIES)]
-static AZ1: KeyFamily = KeyFamily::new(30, "az1", ABOUT_1, |request| Ok(ReviewKeys::open(request, true)))
+pub static AZ1: KeyFamily = KeyFamily::new("az1", ABOUT_1, |request| Ok(ReviewKeys::open(request, true)))
     .papers(&[
         PaperFigures {
             source: "Cuckoo Trie, Table 1",
@@ -37,9 +34,8 @@ static AZ1: KeyFamily = KeyFamily::new(30, "az1", ABOUT_1, |request| Ok(ReviewKe
         wormhole(),
     ]);
 
-#[distributed_slice(FAMILIES)]
-static AZ2: KeyFamily =
-    KeyFamily::new(31, "az2", ABOUT_2, |request| Ok(ReviewKeys::open(request, false))).papers(&[wormhole()]);
+pub static AZ2: KeyFamily =
+    KeyFamily::new("az2", ABOUT_2, |request| Ok(ReviewKeys::open(request, false))).papers(&[wormhole()]);
 
 /// The mean number of reviews per item and per user.
 const REVIEWS_PER_ITEM: u64 = 15;

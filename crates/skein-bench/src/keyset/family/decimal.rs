@@ -1,13 +1,9 @@
 //! Masstree's "1-to-10-byte decimal" keys.
 
-use linkme::distributed_slice;
-
 use super::intkey::decimals_below;
-use super::{FAMILIES, KeyFamily, KeyRequest, KeySource, PaperFigures};
+use super::{KeyFamily, KeyRequest, KeySource, PaperFigures};
 
-#[distributed_slice(FAMILIES)]
-static DECIMAL: KeyFamily = KeyFamily::new(
-    20,
+pub static DECIMAL: KeyFamily = KeyFamily::new(
     "decimal",
     "random numbers from 0 up to, but not, 2^31, in decimal: 1 to 10 bytes",
     |request| Ok(open(request)),

@@ -1,9 +1,7 @@
 //! `BitBase`'s `editstr(n,m)`: each key is the previous key with one character drawn again.
 
-use linkme::distributed_slice;
-
 use super::randstr::{PAPER, PARAMETERS, alphabet, space};
-use super::{FAMILIES, KeyFamily, KeyRequest, KeySource, NameSuffix, SourceOrder};
+use super::{KeyFamily, KeyRequest, KeySource, NameSuffix, SourceOrder};
 use crate::Result;
 use crate::keyset::SeededRandom;
 
@@ -11,8 +9,7 @@ const ABOUT: &str = "strings of N characters, each one of M as in randstr; the f
                      each next one is the one before with the character at a random place replaced \
                      by a random one. The set keeps that order, without repeated keys";
 
-#[distributed_slice(FAMILIES)]
-static EDITSTR: KeyFamily = KeyFamily::new(61, "editstr", ABOUT, |request| Ok(open(request)))
+pub static EDITSTR: KeyFamily = KeyFamily::new("editstr", ABOUT, |request| Ok(open(request)))
     .taking(NameSuffix::Numbers(PARAMETERS), "editstr(16,26)")
     .papers(PAPER)
     .order(SourceOrder::Kept);

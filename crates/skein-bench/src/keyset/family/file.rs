@@ -4,9 +4,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-use linkme::distributed_slice;
-
-use super::{FAMILIES, KeyFamily, KeyRequest, KeySource, NameSuffix, SourceOrder};
+use super::{KeyFamily, KeyRequest, KeySource, NameSuffix, SourceOrder};
 use crate::{Error, Result};
 
 const LINES: &str = "the lines of a file, byte by byte without the line's end (for keys in \
@@ -19,13 +17,11 @@ const EMPTY: &str = "is empty; each line is a key, so take it out (sed -i '/^$/d
 /// The greatest length of a line: far more than any contender's keys, and far less than the memory.
 const LONGEST: u64 = 1 << 20;
 
-#[distributed_slice(FAMILIES)]
-static FILE: KeyFamily = KeyFamily::new(90, "file", LINES, |request| open(request, as_it_is, 1))
+pub static FILE: KeyFamily = KeyFamily::new("file", LINES, |request| open(request, as_it_is, 1))
     .taking(NameSuffix::Path, "file:paths.txt")
     .order(SourceOrder::Drawn);
 
-#[distributed_slice(FAMILIES)]
-static HEX_FILE: KeyFamily = KeyFamily::new(91, "hex", HEX, |request| open(request, from_hex, 2))
+pub static HEX_FILE: KeyFamily = KeyFamily::new("hex", HEX, |request| open(request, from_hex, 2))
     .taking(NameSuffix::Path, "hex:keys.hex")
     .order(SourceOrder::Drawn);
 

@@ -1,13 +1,10 @@
 //! `BitBase`'s `intkey(m)`: numbers as strings.
 
-use linkme::distributed_slice;
-
 use super::numbered::numbered;
-use super::{FAMILIES, FamilyParameter, KeyFamily, KeyRequest, KeySource, NameSuffix, PaperFigures};
+use super::{FamilyParameter, KeyFamily, KeyRequest, KeySource, NameSuffix, PaperFigures};
 
-#[distributed_slice(FAMILIES)]
-static INTKEY: KeyFamily =
-    KeyFamily::new(60, "intkey", "random numbers from 0 up to, but not, M, in decimal", |request| {
+pub static INTKEY: KeyFamily =
+    KeyFamily::new("intkey", "random numbers from 0 up to, but not, M, in decimal", |request| {
         Ok(open(request))
     })
     .taking(

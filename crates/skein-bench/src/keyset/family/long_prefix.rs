@@ -1,14 +1,10 @@
 //! Wormhole's `Klong`: keys that differ only in their last bytes.
 
-use linkme::distributed_slice;
-
 use super::numbered::numbered;
 use super::random_bytes::LENGTHS;
-use super::{FAMILIES, KeyFamily, KeyRequest, KeySource, NameSuffix, PaperFigures};
+use super::{KeyFamily, KeyRequest, KeySource, NameSuffix, PaperFigures};
 
-#[distributed_slice(FAMILIES)]
-static K_LONG: KeyFamily = KeyFamily::new(
-    8,
+pub static K_LONG: KeyFamily = KeyFamily::new(
     "Klong",
     "L - 4 times the character '0', then 4 random bytes: only the end tells keys apart",
     |request| Ok(open(request)),

@@ -1,10 +1,8 @@
 //! `MlpIndex`'s two distributions of 8-byte keys: one makes tries with wide nodes, the other with
 //! narrow ones.
 
-use linkme::distributed_slice;
-
 use super::numbered::numbered;
-use super::{FAMILIES, KeyFamily, KeyRequest, KeySource, PaperFigures};
+use super::{KeyFamily, KeyRequest, KeySource, PaperFigures};
 use crate::keyset::SeededRandom;
 
 const FEW: u64 = 6;
@@ -17,9 +15,7 @@ const PAPER: &[PaperFigures] = &[PaperFigures {
     unique_prefix_bits: None,
 }];
 
-#[distributed_slice(FAMILIES)]
-static A: KeyFamily = KeyFamily::new(
-    10,
+pub static A: KeyFamily = KeyFamily::new(
     "mlp-a",
     "8 bytes: each of the first 6 is one of 6 values, each of the last 2 one of 100; each byte has \
      random values of its own",
@@ -27,9 +23,7 @@ static A: KeyFamily = KeyFamily::new(
 )
 .papers(PAPER);
 
-#[distributed_slice(FAMILIES)]
-static B: KeyFamily = KeyFamily::new(
-    11,
+pub static B: KeyFamily = KeyFamily::new(
     "mlp-b",
     "8 bytes: each of the first 2 is one of 100 values, each of the last 6 one of 6; each byte has \
      random values of its own",

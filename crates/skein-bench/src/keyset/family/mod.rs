@@ -1,11 +1,7 @@
 //! The families of key sets.
 //!
-//! A file here implements a [`KeySource`] and registers it:
-//!
-//! ```ignore
-//! #[distributed_slice(FAMILIES)]
-//! static DECIMAL: KeyFamily = KeyFamily::new(20, "decimal", "decimal numbers below 2^31", open);
-//! ```
+//! A file here implements a [`KeySource`] and describes it by a [`KeyFamily`], which is listed in
+//! [`ALL`].
 //!
 //! | family of | files |
 //! | --- | --- |
@@ -40,8 +36,6 @@ mod words;
 mod ycsb;
 
 use std::path::PathBuf;
-
-use linkme::distributed_slice;
 
 use super::random::{SeededRandom, mix};
 use crate::Result;
@@ -163,8 +157,6 @@ pub struct KeyFamily {
     pub name: &'static str,
     /// An exact description.
     pub about: &'static str,
-    /// The position in lists; lower ranks are first.
-    pub rank: u32,
     /// The text that follows the name.
     pub takes: NameSuffix,
     /// A complete name, as an example.
@@ -177,21 +169,37 @@ pub struct KeyFamily {
     pub open: fn(&KeyRequest) -> Result<Box<dyn KeySource>>,
 }
 
-/// The registered families, unsorted; callers should use [`all`], which sorts them.
-#[distributed_slice]
-pub static FAMILIES: [KeyFamily];
-
-/// Returns the families, in the order of the papers.
-pub fn all() -> Vec<&'static KeyFamily> {
-    let mut all: Vec<_> = FAMILIES.iter().collect();
-    all.sort_by_key(|family| (family.rank, family.name));
-    all
-}
+/// The families, in the order of the papers.
+pub static ALL: [&KeyFamily; 24] = [
+    &random_bytes::RAND_8,
+    &random_bytes::RAND_16,
+    &random_bytes::K3,
+    &random_bytes::K4,
+    &random_bytes::K6,
+    &random_bytes::K8,
+    &random_bytes::K10,
+    &random_bytes::K_SHORT,
+    &long_prefix::K_LONG,
+    &mlp::A,
+    &mlp::B,
+    &decimal::DECIMAL,
+    &prefixed::PREFIXED,
+    &ycsb::YCSB,
+    &amazon::AZ1,
+    &amazon::AZ2,
+    &url::URL,
+    &osm::OSM,
+    &reddit::REDDIT,
+    &intkey::INTKEY,
+    &editstr::EDITSTR,
+    &randstr::RANDSTR,
+    &file::FILE,
+    &file::HEX_FILE,
+];
 
 impl KeyFamily {
     /// Returns a family without parameters, with keys in random order.
     pub const fn new(
-        rank: u32,
         name: &'static str,
         about: &'static str,
         open: fn(&KeyRequest) -> Result<Box<dyn KeySource>>,
@@ -199,7 +207,6 @@ impl KeyFamily {
         Self {
             name,
             about,
-            rank,
             takes: NameSuffix::Nothing,
             example: name,
             papers: &[],

@@ -4,9 +4,7 @@
 //! towns grows with the number of keys while their density stays the same. So prefixes are as long
 //! in a small set as in a large one.
 
-use linkme::distributed_slice;
-
-use super::{FAMILIES, KeyFamily, KeyRequest, KeySource, PaperFigures};
+use super::{KeyFamily, KeyRequest, KeySource, PaperFigures};
 use crate::Result;
 use crate::keyset::distribution::Zipf;
 use crate::keyset::{SeededRandom, mix};
@@ -14,9 +12,8 @@ use crate::keyset::{SeededRandom, mix};
 const ABOUT: &str = "a model of places: 8 bytes, a cell id whose bits are the two coordinates' in \
                      turn; places lie around the centres of towns of Zipf size";
 
-#[distributed_slice(FAMILIES)]
-static OSM: KeyFamily =
-    KeyFamily::new(41, "osm", ABOUT, |request| Ok(open(request))).papers(&[PaperFigures {
+pub static OSM: KeyFamily =
+    KeyFamily::new("osm", ABOUT, |request| Ok(open(request))).papers(&[PaperFigures {
         source: "Cuckoo Trie, Table 1",
         keys: Some(200_000_000),
         mean_bytes: Some(8.0),

@@ -1,15 +1,12 @@
 //! Masstree's decimal keys behind a common prefix (its figure 9).
 
-use linkme::distributed_slice;
-
 use super::numbered::numbered;
-use super::{FAMILIES, FamilyParameter, KeyFamily, KeyRequest, KeySource, NameSuffix, PaperFigures};
+use super::{FamilyParameter, KeyFamily, KeyRequest, KeySource, NameSuffix, PaperFigures};
 
 const ABOUT: &str = "P bytes that are the same in every key (the digits 0 to 9 over and over), \
                      then 8 random decimal digits";
 
-#[distributed_slice(FAMILIES)]
-static PREFIXED: KeyFamily = KeyFamily::new(21, "prefixed", ABOUT, |request| Ok(open(request)))
+pub static PREFIXED: KeyFamily = KeyFamily::new("prefixed", ABOUT, |request| Ok(open(request)))
     .taking(NameSuffix::Numbers(&[FamilyParameter { name: "P", least: 0, most: 65_527 }]), "prefixed(40)")
     .papers(&[PaperFigures::count("Masstree, section 6.4 (P is 0 to 40)", 80_000_000)]);
 

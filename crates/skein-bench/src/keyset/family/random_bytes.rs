@@ -1,10 +1,8 @@
 //! Keys of random bytes: the Cuckoo Trie's `rand-8` and `rand-16`, and Wormhole's `K3` to `K10` and
 //! `Kshort`.
 
-use linkme::distributed_slice;
-
 use super::numbered::numbered;
-use super::{FAMILIES, FamilyParameter, KeyFamily, KeyRequest, KeySource, NameSuffix, PaperFigures};
+use super::{FamilyParameter, KeyFamily, KeyRequest, KeySource, NameSuffix, PaperFigures};
 use crate::Result;
 use crate::keyset::SeededRandom;
 
@@ -20,49 +18,45 @@ const fn figures(source: &'static str, millions: u64, bytes: f64, bits: Option<f
     }
 }
 
-#[distributed_slice(FAMILIES)]
-static RAND_8: KeyFamily =
-    KeyFamily::new(0, "rand-8", "8 random bytes", |request| Ok(random_bytes(request, 8))).papers(&[figures(
+pub static RAND_8: KeyFamily =
+    KeyFamily::new("rand-8", "8 random bytes", |request| Ok(random_bytes(request, 8))).papers(&[figures(
         CUCKOO,
         200,
         8.0,
         Some(28.9),
     )]);
 
-#[distributed_slice(FAMILIES)]
-static RAND_16: KeyFamily =
-    KeyFamily::new(1, "rand-16", "16 random bytes", |request| Ok(random_bytes(request, 16)))
-        .papers(&[figures(CUCKOO, 200, 16.0, Some(28.9))]);
+pub static RAND_16: KeyFamily =
+    KeyFamily::new("rand-16", "16 random bytes", |request| Ok(random_bytes(request, 16))).papers(&[figures(
+        CUCKOO,
+        200,
+        16.0,
+        Some(28.9),
+    )]);
 
-#[distributed_slice(FAMILIES)]
-static K3: KeyFamily =
-    KeyFamily::new(2, "K3", "8 random bytes, as rand-8", |request| Ok(random_bytes(request, 8)))
+pub static K3: KeyFamily =
+    KeyFamily::new("K3", "8 random bytes, as rand-8", |request| Ok(random_bytes(request, 8)))
         .papers(&[figures(WORMHOLE, 500, 8.0, None)]);
 
-#[distributed_slice(FAMILIES)]
-static K4: KeyFamily =
-    KeyFamily::new(3, "K4", "16 random bytes, as rand-16", |request| Ok(random_bytes(request, 16)))
+pub static K4: KeyFamily =
+    KeyFamily::new("K4", "16 random bytes, as rand-16", |request| Ok(random_bytes(request, 16)))
         .papers(&[figures(WORMHOLE, 300, 16.0, None)]);
 
-#[distributed_slice(FAMILIES)]
-static K6: KeyFamily = KeyFamily::new(4, "K6", "64 random bytes", |request| Ok(random_bytes(request, 64)))
+pub static K6: KeyFamily = KeyFamily::new("K6", "64 random bytes", |request| Ok(random_bytes(request, 64)))
     .papers(&[figures(WORMHOLE, 120, 64.0, None)]);
 
-#[distributed_slice(FAMILIES)]
-static K8: KeyFamily = KeyFamily::new(5, "K8", "256 random bytes", |request| Ok(random_bytes(request, 256)))
+pub static K8: KeyFamily = KeyFamily::new("K8", "256 random bytes", |request| Ok(random_bytes(request, 256)))
     .papers(&[figures(WORMHOLE, 40, 256.0, None)]);
 
-#[distributed_slice(FAMILIES)]
-static K10: KeyFamily =
-    KeyFamily::new(6, "K10", "1024 random bytes", |request| Ok(random_bytes(request, 1024)))
+pub static K10: KeyFamily =
+    KeyFamily::new("K10", "1024 random bytes", |request| Ok(random_bytes(request, 1024)))
         .papers(&[figures(WORMHOLE, 10, 1024.0, None)]);
 
 /// The lengths of the keys in `Kshort` and `Klong`. Their last 4 bytes are always random.
 pub const LENGTHS: &[FamilyParameter] = &[FamilyParameter { name: "L", least: 4, most: 65_535 }];
 
-#[distributed_slice(FAMILIES)]
-static K_SHORT: KeyFamily =
-    KeyFamily::new(7, "Kshort", "L random bytes, so that short prefixes tell keys apart", |request| {
+pub static K_SHORT: KeyFamily =
+    KeyFamily::new("Kshort", "L random bytes, so that short prefixes tell keys apart", |request| {
         Ok(k_short(request))
     })
     .taking(NameSuffix::Numbers(LENGTHS), "Kshort(64)")

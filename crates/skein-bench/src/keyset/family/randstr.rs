@@ -1,9 +1,7 @@
 //! `BitBase`'s `randstr(n,m)`: random strings of one length over an alphabet.
 
-use linkme::distributed_slice;
-
 use super::numbered::numbered;
-use super::{FAMILIES, FamilyParameter, KeyFamily, KeyRequest, KeySource, NameSuffix, PaperFigures};
+use super::{FamilyParameter, KeyFamily, KeyRequest, KeySource, NameSuffix, PaperFigures};
 use crate::Result;
 use crate::keyset::SeededRandom;
 
@@ -19,8 +17,7 @@ pub const PAPER: &[PaperFigures] = &[PaperFigures::count("BitBase, section 4.1",
 const ABOUT: &str = "strings of N characters, each one of M: the first M of a to z, A to Z, 0 to \
                      9, then the other bytes from 0 up";
 
-#[distributed_slice(FAMILIES)]
-static RANDSTR: KeyFamily = KeyFamily::new(62, "randstr", ABOUT, |request| Ok(open(request)))
+pub static RANDSTR: KeyFamily = KeyFamily::new("randstr", ABOUT, |request| Ok(open(request)))
     .taking(NameSuffix::Numbers(PARAMETERS), "randstr(16,26)")
     .papers(PAPER);
 

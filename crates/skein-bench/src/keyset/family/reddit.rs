@@ -3,10 +3,8 @@
 //! The number of first words grows with the number of keys, so that a word is as frequent in a
 //! small set as in a large one.
 
-use linkme::distributed_slice;
-
 use super::words::word;
-use super::{FAMILIES, KeyFamily, KeyRequest, KeySource, PaperFigures};
+use super::{KeyFamily, KeyRequest, KeySource, PaperFigures};
 use crate::Result;
 use crate::keyset::distribution::Zipf;
 use crate::keyset::{SeededRandom, mix};
@@ -15,9 +13,8 @@ const ABOUT: &str = "a model of user names: a made-up word of Zipf popularity, t
                      second word, both, or nothing, with '_' or '-' between them at times; 3 to 20 \
                      of letters, digits, '_' and '-'";
 
-#[distributed_slice(FAMILIES)]
-static REDDIT: KeyFamily =
-    KeyFamily::new(42, "reddit", ABOUT, |request| Ok(open(request))).papers(&[PaperFigures {
+pub static REDDIT: KeyFamily =
+    KeyFamily::new("reddit", ABOUT, |request| Ok(open(request))).papers(&[PaperFigures {
         source: "Cuckoo Trie, Table 1",
         keys: Some(71_000_000),
         mean_bytes: Some(10.9),

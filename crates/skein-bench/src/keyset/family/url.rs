@@ -4,10 +4,8 @@
 //! The number of sites grows with the number of keys, so that a site has as many articles in a
 //! small set as in a large one.
 
-use linkme::distributed_slice;
-
 use super::words::word;
-use super::{FAMILIES, KeyFamily, KeyRequest, KeySource, PaperFigures};
+use super::{KeyFamily, KeyRequest, KeySource, PaperFigures};
 use crate::Result;
 use crate::keyset::distribution::Zipf;
 use crate::keyset::{SeededRandom, mix};
@@ -16,9 +14,8 @@ const ABOUT: &str = "a model of addresses: 'http://', a site of Zipf popularity,
                      sites one of four sections, the date, a title of made-up words, '.html' at \
                      times";
 
-#[distributed_slice(FAMILIES)]
-static URL: KeyFamily =
-    KeyFamily::new(40, "url", ABOUT, |request| Ok(open(request))).papers(&[PaperFigures {
+pub static URL: KeyFamily =
+    KeyFamily::new("url", ABOUT, |request| Ok(open(request))).papers(&[PaperFigures {
         source: "Wormhole, Table 1 (anchors, which end after the prefix that neighbours share, \
                  have about 40 bytes)",
         keys: Some(192_000_000),

@@ -1,14 +1,11 @@
 //! YCSB's keys. Masstree's MYCSB uses 20 million of them.
 
-use linkme::distributed_slice;
-
 use super::numbered::numbered;
-use super::{FAMILIES, KeyFamily, KeyRequest, KeySource, PaperFigures};
+use super::{KeyFamily, KeyRequest, KeySource, PaperFigures};
 
 const ABOUT: &str = "the word 'user', then a random 64-bit number in decimal: 5 to 24 bytes";
 
-#[distributed_slice(FAMILIES)]
-static YCSB: KeyFamily = KeyFamily::new(22, "ycsb", ABOUT, |request| Ok(open(request)))
+pub static YCSB: KeyFamily = KeyFamily::new("ycsb", ABOUT, |request| Ok(open(request)))
     .papers(&[PaperFigures::count("Masstree, section 7 (5 to 24 bytes)", 20_000_000)]);
 
 fn open(request: &KeyRequest) -> Box<dyn KeySource> {

@@ -8,16 +8,12 @@ fn run(experiment: &str, name: &str) -> RunRecord {
         schema: SCHEMA,
         run: name.into(),
         experiment: experiment.into(),
-        title: String::new(),
-        source: String::new(),
-        claim: String::new(),
         started_unix_s: 7,
         version: "1".into(),
-        command: String::new(),
         setting: [("size", "small"), ("took", name)].map(|(name, value)| (name.into(), value.into())).into(),
         machine: Machine { cores: 2, ..Machine::default() },
         contenders: vec![ContenderRecord { name: "ours".into(), about: "plain".into() }],
-        absent: Vec::new(),
+        ..RunRecord::default()
     }
 }
 
@@ -30,7 +26,7 @@ fn cell(run: &str, measure: &str, better: Better, at: Option<AxisPoint>, rounds:
         contender: "ours".into(),
         at,
         rounds: rounds.into(),
-        quantiles: Vec::new(),
+        ..ResultCell::default()
     })
 }
 

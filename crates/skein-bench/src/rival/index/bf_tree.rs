@@ -11,18 +11,14 @@
 //! pages.
 
 use bf_tree::{BfTree, Config, LeafInsertResult, LeafReadResult, ScanReturnField};
-use linkme::distributed_slice;
 
-use super::{ENTRIES, IndexAbilities, IndexContender, RegisteredIndex};
+use super::{IndexAbilities, IndexContender, RegisteredIndex};
 
-#[distributed_slice(ENTRIES)]
-static SHORT: RegisteredIndex = RegisteredIndex::shared::<BfTreeIndex<16>>(50);
-
-#[distributed_slice(ENTRIES)]
-static MIDDLE: RegisteredIndex = RegisteredIndex::shared::<BfTreeIndex<128>>(50);
-
-#[distributed_slice(ENTRIES)]
-static LONG: RegisteredIndex = RegisteredIndex::shared::<BfTreeIndex<960>>(50);
+pub static ENTRIES: [RegisteredIndex; 3] = [
+    RegisteredIndex::shared::<BfTreeIndex<16>>(),
+    RegisteredIndex::shared::<BfTreeIndex<128>>(),
+    RegisteredIndex::shared::<BfTreeIndex<960>>(),
+];
 
 /// A tree for keys of at most `MOST` bytes.
 struct BfTreeIndex<const MOST: usize>(BfTree);

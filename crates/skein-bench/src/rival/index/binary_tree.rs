@@ -18,21 +18,17 @@ use std::cmp::Ordering as Order;
 use std::ptr::{NonNull, null_mut};
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
-use linkme::distributed_slice;
 use skein_index::memory::{Arena, MemoryPart};
 
-use super::{ENTRIES, IndexAbilities, IndexContender, MASSTREE, RegisteredIndex};
+use super::{IndexAbilities, IndexContender, MASSTREE, RegisteredIndex};
 use crate::workload::run::head;
 
-#[distributed_slice(ENTRIES)]
-static PLAIN: RegisteredIndex = RegisteredIndex::shared::<BinaryTree<false, false>>(200).as_step_of(MASSTREE);
-
-#[distributed_slice(ENTRIES)]
-static HUGE: RegisteredIndex = RegisteredIndex::shared::<BinaryTree<true, false>>(201).as_step_of(MASSTREE);
-
-#[distributed_slice(ENTRIES)]
-static INTEGERS: RegisteredIndex =
-    RegisteredIndex::shared::<BinaryTree<true, true>>(202).as_step_of(MASSTREE);
+pub static ENTRIES: [RegisteredIndex; 3] = [
+    RegisteredIndex::shared::<BinaryTree<false, false>>().as_step_of(MASSTREE, "binary tree"),
+    RegisteredIndex::shared::<BinaryTree<true, false>>().as_step_of(MASSTREE, "binary tree + huge pages"),
+    RegisteredIndex::shared::<BinaryTree<true, true>>()
+        .as_step_of(MASSTREE, "binary tree + huge pages + integers"),
+];
 
 /// The fixed part of a node; the key's bytes follow it.
 #[repr(C)]
@@ -110,16 +106,8 @@ impl<const HUGE_PAGES: bool, const BY_INTEGERS: bool> BinaryTree<HUGE_PAGES, BY_
     }
 }
 
-const fn name(huge: bool, integers: bool) -> &'static str {
-    match (huge, integers) {
-        (_, true) => "binary tree + huge pages + integers",
-        (true, false) => "binary tree + huge pages",
-        (false, false) => "binary tree",
-    }
-}
-
 impl<const HUGE_PAGES: bool, const BY_INTEGERS: bool> IndexContender for BinaryTree<HUGE_PAGES, BY_INTEGERS> {
-    const NAME: &'static str = name(HUGE_PAGES, BY_INTEGERS);
+    const NAME: &'static str = "binary tree";
     const ABOUT: &'static str = "lock-free, unbalanced, keys in the nodes; nodes from our arena";
     const CAN: IndexAbilities = IndexAbilities::NOTHING;
     type Pin<'a> = ();

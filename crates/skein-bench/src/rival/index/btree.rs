@@ -8,23 +8,18 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::{PoisonError, RwLock};
 
-use linkme::distributed_slice;
-
 use super::key_repr::{BoxedKeys, IntegerKeys, KeyRepr, downward, upward};
-use super::{ENTRIES, IndexAbilities, IndexContender, RegisteredIndex};
+use super::{IndexAbilities, IndexContender, RegisteredIndex};
 
 /// The name in reports of the map with integer keys. It has a name of its own because the map with
 /// boxed keys takes part beside it.
 pub const WORDS: &str = "btree-u64";
 
-#[distributed_slice(ENTRIES)]
-static PLAIN: RegisteredIndex = RegisteredIndex::alone::<PlainBTreeMap<BoxedKeys>>(100);
-
-#[distributed_slice(ENTRIES)]
-static LOCKED: RegisteredIndex = RegisteredIndex::shared::<LockedBTreeMap>(101);
-
-#[distributed_slice(ENTRIES)]
-static OF_WORDS: RegisteredIndex = RegisteredIndex::alone::<PlainBTreeMap<IntegerKeys>>(102);
+pub static ENTRIES: [RegisteredIndex; 3] = [
+    RegisteredIndex::alone::<PlainBTreeMap<BoxedKeys>>(),
+    RegisteredIndex::shared::<LockedBTreeMap>(),
+    RegisteredIndex::alone::<PlainBTreeMap<IntegerKeys>>(),
+];
 
 type KeyedBTreeMap<K> = BTreeMap<<K as KeyRepr>::Owned, u64>;
 

@@ -5,13 +5,11 @@ use std::cell::RefCell;
 
 use congee::U64Congee;
 use congee::epoch::{self, Guard};
-use linkme::distributed_slice;
 
 use super::key_repr::word;
-use super::{ENTRIES, IndexAbilities, IndexContender, RegisteredIndex};
+use super::{IndexAbilities, IndexContender, RegisteredIndex};
 
-#[distributed_slice(ENTRIES)]
-static ENTRY: RegisteredIndex = RegisteredIndex::shared::<Congee>(30);
+pub static ENTRIES: [RegisteredIndex; 1] = [RegisteredIndex::shared::<Congee>()];
 
 struct Congee(U64Congee<usize>);
 

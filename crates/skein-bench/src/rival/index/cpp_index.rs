@@ -40,11 +40,8 @@ pub trait CppClass: 'static {
     /// As in [`IndexContender`].
     const CAN: IndexAbilities;
 
-    /// Returns its functions for keys of 8 bytes each.
-    fn words() -> &'static CppFunctions;
-
-    /// Returns its functions for all other keys.
-    fn bytes() -> &'static CppFunctions;
+    /// Returns its functions for keys of 8 bytes each, if `words`, or for all other keys.
+    fn functions(words: bool) -> &'static CppFunctions;
 }
 
 /// A class that several threads may call at once.
@@ -65,7 +62,7 @@ unsafe impl<C: ConcurrentCppClass, K: KeyRepr> Sync for CppIndex<C, K> {}
 impl<C: CppClass, K: KeyRepr> CppIndex<C, K> {
     #[inline(always)]
     fn functions() -> &'static CppFunctions {
-        if K::WORDS { C::words() } else { C::bytes() }
+        C::functions(K::WORDS)
     }
 
     fn scan_by<F: FnMut(&[u8], u64)>(&self, scan: Option<CppScanFn>, from: &[u8], count: usize, mut each: F) {

@@ -1,16 +1,14 @@
 //! `crossbeam-skiplist`: a lock-free skip list.
 
 use crossbeam_skiplist::SkipMap;
-use linkme::distributed_slice;
 
 use super::key_repr::{BoxedKeys, IntegerKeys, KeyRepr, downward, upward};
-use super::{ENTRIES, IndexAbilities, IndexContender, RegisteredIndex};
+use super::{IndexAbilities, IndexContender, RegisteredIndex};
 
-#[distributed_slice(ENTRIES)]
-static WORDS: RegisteredIndex = RegisteredIndex::shared::<CrossbeamSkipList<IntegerKeys>>(20);
-
-#[distributed_slice(ENTRIES)]
-static BOXED: RegisteredIndex = RegisteredIndex::shared::<CrossbeamSkipList<BoxedKeys>>(20);
+pub static ENTRIES: [RegisteredIndex; 2] = [
+    RegisteredIndex::shared::<CrossbeamSkipList<IntegerKeys>>(),
+    RegisteredIndex::shared::<CrossbeamSkipList<BoxedKeys>>(),
+];
 
 struct CrossbeamSkipList<K: KeyRepr>(SkipMap<K::Owned, u64>);
 

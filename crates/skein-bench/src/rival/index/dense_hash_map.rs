@@ -1,17 +1,14 @@
 //! Google's `dense_hash_map`: a hash table with quadratic probing, for one thread. It has no order;
 //! the papers use it as the upper bound of lookups.
 
-use linkme::distributed_slice;
-
 use super::cpp_index::{CppClass, CppFunctions, CppIndex};
 use super::key_repr::{BoxedKeys, IntegerKeys};
-use super::{ENTRIES, IndexAbilities, RegisteredIndex};
+use super::{IndexAbilities, RegisteredIndex};
 
-#[distributed_slice(ENTRIES)]
-static WORDS: RegisteredIndex = RegisteredIndex::alone::<CppIndex<DenseHashMap, IntegerKeys>>(122);
-
-#[distributed_slice(ENTRIES)]
-static BYTES: RegisteredIndex = RegisteredIndex::alone::<CppIndex<DenseHashMap, BoxedKeys>>(122);
+pub static ENTRIES: [RegisteredIndex; 2] = [
+    RegisteredIndex::alone::<CppIndex<DenseHashMap, IntegerKeys>>(),
+    RegisteredIndex::alone::<CppIndex<DenseHashMap, BoxedKeys>>(),
+];
 
 // SAFETY: `cpp/dense_hash_map.cc` defines both as constants of this layout.
 unsafe extern "C" {
@@ -30,11 +27,7 @@ impl CppClass for DenseHashMap {
                                  under std::hash; its own load factor of 0.5; glibc's malloc";
     const CAN: IndexAbilities = IndexAbilities { remove: true, ..IndexAbilities::NOTHING };
 
-    fn words() -> &'static CppFunctions {
-        &skein_dense_hash_map_words
-    }
-
-    fn bytes() -> &'static CppFunctions {
-        &skein_dense_hash_map_bytes
+    fn functions(words: bool) -> &'static CppFunctions {
+        if words { &skein_dense_hash_map_words } else { &skein_dense_hash_map_bytes }
     }
 }

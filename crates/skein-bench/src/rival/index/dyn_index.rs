@@ -82,37 +82,36 @@ impl<C: IndexContender + Sync> DynConcurrentIndex for TypedIndex<C> {
 }
 
 impl RegisteredIndex {
-    const fn of<C: IndexContender>(rank: u32, threads: bool, make: fn(usize) -> Box<dyn DynIndex>) -> Self {
+    const fn of<C: IndexContender>(threads: bool, make: fn(usize) -> Box<dyn DynIndex>) -> Self {
         Self {
             name: C::NAME,
             about: C::ABOUT,
             can: C::CAN,
             key_bytes: C::KEY_BYTES,
             scan_key_bytes: C::SCAN_KEY_BYTES,
-            rank,
             make,
             threads,
-            role: IndexRole::Contender,
+            role: IndexRole::Rival,
         }
     }
 
-    /// Returns the entry of a contender for one thread; `rank` orders reports.
-    pub const fn alone<C: IndexContender>(rank: u32) -> Self {
-        Self::of::<C>(rank, false, |expected| {
-            Box::new(TypedIndex { index: C::new(expected), threads: |_| None })
-        })
+    /// Returns the entry of a contender for one thread.
+    pub const fn alone<C: IndexContender>() -> Self {
+        Self::of::<C>(false, |expected| Box::new(TypedIndex { index: C::new(expected), threads: |_| None }))
     }
 
     /// Returns the entry of a contender for several threads.
-    pub const fn shared<C: IndexContender + Sync>(rank: u32) -> Self {
-        Self::of::<C>(rank, true, |expected| {
+    pub const fn shared<C: IndexContender + Sync>() -> Self {
+        Self::of::<C>(true, |expected| {
             Box::new(TypedIndex { index: C::new(expected), threads: |index| Some(index) })
         })
     }
 
-    /// Returns this contender as a step of an experiment that takes the contender `whole` apart.
+    /// Returns this contender under the name of a step of an experiment that takes the contender
+    /// `whole` apart.
     #[must_use]
-    pub const fn as_step_of(mut self, whole: &'static str) -> Self {
+    pub const fn as_step_of(mut self, whole: &'static str, name: &'static str) -> Self {
+        self.name = name;
         self.role = IndexRole::Step(whole);
         self
     }

@@ -3,16 +3,12 @@
 use std::cell::RefCell;
 
 use hashbrown::HashMap;
-use linkme::distributed_slice;
 
 use super::key_repr::{BoxedKeys, IntegerKeys, KeyRepr};
-use super::{ENTRIES, IndexAbilities, IndexContender, RegisteredIndex};
+use super::{IndexAbilities, IndexContender, RegisteredIndex};
 
-#[distributed_slice(ENTRIES)]
-static WORDS: RegisteredIndex = RegisteredIndex::alone::<Hashbrown<IntegerKeys>>(120);
-
-#[distributed_slice(ENTRIES)]
-static BOXED: RegisteredIndex = RegisteredIndex::alone::<Hashbrown<BoxedKeys>>(120);
+pub static ENTRIES: [RegisteredIndex; 2] =
+    [RegisteredIndex::alone::<Hashbrown<IntegerKeys>>(), RegisteredIndex::alone::<Hashbrown<BoxedKeys>>()];
 
 struct Hashbrown<K: KeyRepr>(RefCell<HashMap<K::Owned, u64>>);
 

@@ -1,17 +1,14 @@
 //! `libcuckoo`: a concurrent hash table with cuckoo hashing and one lock per few buckets. It has no
 //! order.
 
-use linkme::distributed_slice;
-
 use super::cpp_index::{ConcurrentCppClass, CppClass, CppFunctions, CppIndex};
 use super::key_repr::{BoxedKeys, IntegerKeys};
-use super::{ENTRIES, IndexAbilities, RegisteredIndex};
+use super::{IndexAbilities, RegisteredIndex};
 
-#[distributed_slice(ENTRIES)]
-static WORDS: RegisteredIndex = RegisteredIndex::shared::<CppIndex<Libcuckoo, IntegerKeys>>(123);
-
-#[distributed_slice(ENTRIES)]
-static BYTES: RegisteredIndex = RegisteredIndex::shared::<CppIndex<Libcuckoo, BoxedKeys>>(123);
+pub static ENTRIES: [RegisteredIndex; 2] = [
+    RegisteredIndex::shared::<CppIndex<Libcuckoo, IntegerKeys>>(),
+    RegisteredIndex::shared::<CppIndex<Libcuckoo, BoxedKeys>>(),
+];
 
 // SAFETY: `cpp/libcuckoo.cc` defines both as constants of this layout.
 unsafe extern "C" {
@@ -34,11 +31,7 @@ impl CppClass for Libcuckoo {
                                  2^18 keys, as it comes; glibc's malloc";
     const CAN: IndexAbilities = IndexAbilities { remove: true, ..IndexAbilities::NOTHING };
 
-    fn words() -> &'static CppFunctions {
-        &skein_libcuckoo_words
-    }
-
-    fn bytes() -> &'static CppFunctions {
-        &skein_libcuckoo_bytes
+    fn functions(words: bool) -> &'static CppFunctions {
+        if words { &skein_libcuckoo_words } else { &skein_libcuckoo_bytes }
     }
 }

@@ -5,13 +5,11 @@
 //! shorter keys they are wrong if one key is another followed by zero bytes. So scans are measured
 //! only on sets in which all keys have 8 bytes.
 
-use linkme::distributed_slice;
 use masstree::{MassTree15Inline, RangeBound};
 
-use super::{ENTRIES, IndexAbilities, IndexContender, RegisteredIndex};
+use super::{IndexAbilities, IndexContender, RegisteredIndex};
 
-#[distributed_slice(ENTRIES)]
-static ENTRY: RegisteredIndex = RegisteredIndex::shared::<MasstreeCrate>(10);
+pub static ENTRIES: [RegisteredIndex; 1] = [RegisteredIndex::shared::<MasstreeCrate>()];
 
 /// `MassTree15Inline<u64>`.
 struct MasstreeCrate(MassTree15Inline<u64>);

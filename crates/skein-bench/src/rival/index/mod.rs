@@ -1,11 +1,7 @@
 //! Indexes under test: maps from byte strings to 64-bit words.
 //!
-//! A file here implements [`IndexContender`] and registers it:
-//!
-//! ```ignore
-//! #[distributed_slice(ENTRIES)]
-//! static ENTRY: RegisteredIndex = RegisteredIndex::shared::<CrossbeamSkipList>(20);
-//! ```
+//! A file here implements [`IndexContender`] and describes it by its `ENTRIES`, which are listed in
+//! [`ENTRIES`].
 //!
 //! A contender in C++ is a class in `cpp/`, which `build.rs` compiles and `cpp_index.rs` calls,
 //! plus a file here with its name.
@@ -55,8 +51,6 @@ mod scc_tree;
 mod std_map;
 #[cfg(test)]
 mod tests;
-
-use linkme::distributed_slice;
 
 pub use absent::absent;
 pub use btree::WORDS as BTREE_OF_WORDS;
@@ -188,8 +182,6 @@ pub struct RegisteredIndex {
     pub key_bytes: (usize, usize),
     /// The least and the greatest length of keys on which its scans are correct.
     pub scan_key_bytes: (usize, usize),
-    /// Its position in reports and in the order of turns; our own come first.
-    pub rank: u32,
     /// Creates an empty index for this many keys.
     pub make: fn(usize) -> Box<dyn DynIndex>,
     /// Whether several threads may use it at once.
@@ -201,44 +193,66 @@ pub struct RegisteredIndex {
 /// The purpose of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IndexRole {
-    /// A contender in comparisons.
-    Contender,
+    /// One of our indexes in its default configuration.
+    Ours,
+    /// A contender that is not ours.
+    Rival,
     /// A step in an experiment that takes apart the contender of this name.
     Step(&'static str),
     /// The second name of an index in the experiment that compares it with itself.
     Twin,
 }
 
-/// The registered entries, unsorted; callers should use [`all`], which sorts them.
-#[distributed_slice]
-pub static ENTRIES: [RegisteredIndex];
-
-/// The rank of the first contender that is not ours.
-const RIVALS: u32 = 10;
-
-impl RegisteredIndex {
-    /// Returns whether it is one of our indexes in its default configuration.
-    pub fn ours(&self) -> bool {
-        self.rank < RIVALS && self.role == IndexRole::Contender
-    }
-
-    /// Returns whether it is a contender that is not ours.
-    pub fn rival(&self) -> bool {
-        self.rank >= RIVALS && self.role == IndexRole::Contender
+impl IndexRole {
+    /// Returns whether the entry is a contender in comparisons.
+    pub fn is_contender(self) -> bool {
+        matches!(self, Self::Ours | Self::Rival)
     }
 }
 
-/// Returns the contenders of this build, ours first. If two have the same name, a run selects the
-/// one that is made for the lengths of its keys.
+/// The entries of this build, by file. The steps of Masstree begin with `binary_tree`.
+static ENTRIES: &[&[RegisteredIndex]] = &[
+    &binary_tree::ENTRIES,
+    &ours::masstree::ENTRIES,
+    &ours::wormhole::ENTRIES,
+    &ours::cuckoo_trie::ENTRIES,
+    &ours::skip_list::ENTRIES,
+    &ours::mlp_index::ENTRIES,
+    #[cfg(feature = "rivals")]
+    &masstree_crate::ENTRIES,
+    #[cfg(feature = "rivals")]
+    &crossbeam_skiplist::ENTRIES,
+    #[cfg(feature = "rivals")]
+    &congee_tree::ENTRIES,
+    #[cfg(feature = "rivals")]
+    &scc_tree::ENTRIES,
+    #[cfg(feature = "rivals")]
+    &bf_tree::ENTRIES,
+    &btree::ENTRIES,
+    #[cfg(have_cpp)]
+    &std_map::ENTRIES,
+    #[cfg(feature = "rivals")]
+    &hashbrown_map::ENTRIES,
+    #[cfg(feature = "rivals")]
+    &papaya_map::ENTRIES,
+    #[cfg(have_dense_hash_map)]
+    &dense_hash_map::ENTRIES,
+    #[cfg(have_libcuckoo)]
+    &libcuckoo::ENTRIES,
+];
+
+/// Returns the contenders of this build in the order of reports and of turns: ours, the others, and
+/// the steps. If two have the same name, a run selects the one that is made for the lengths of its
+/// keys.
 pub fn all() -> Vec<&'static RegisteredIndex> {
-    let mut all: Vec<_> = ENTRIES.iter().collect();
-    all.sort_by_key(|entry| (entry.rank, entry.name));
+    let mut all: Vec<_> = ENTRIES.iter().copied().flatten().collect();
+    all.sort_by_key(|entry| matches!(entry.role, IndexRole::Step(_)));
     all
 }
 
 /// Returns the names of all contenders of this build, each once.
 pub fn names() -> Vec<&'static str> {
-    let contenders = all().into_iter().filter(|entry| entry.role == IndexRole::Contender);
+    let contenders = all().into_iter().filter(|entry| entry.role.is_contender());
     let mut names: Vec<_> = contenders.map(|entry| entry.name).collect();
     names.dedup();
     names
@@ -246,9 +260,9 @@ pub fn names() -> Vec<&'static str> {
 
 /// Returns the contender that the step of this name belongs to; `None` if it is not a step.
 pub fn parent_of_step(step: &str) -> Option<&'static str> {
-    ENTRIES.iter().find(|entry| entry.name == step).and_then(|entry| match entry.role {
+    all().into_iter().find(|entry| entry.name == step).and_then(|entry| match entry.role {
         IndexRole::Step(whole) => Some(whole),
-        IndexRole::Contender | IndexRole::Twin => None,
+        _ => None,
     })
 }
 

@@ -2,17 +2,13 @@
 //! lookups on several threads.
 
 use hashbrown::DefaultHashBuilder;
-use linkme::distributed_slice;
 use papaya::{HashMap, LocalGuard};
 
 use super::key_repr::{BoxedKeys, IntegerKeys, KeyRepr};
-use super::{ENTRIES, IndexAbilities, IndexContender, RegisteredIndex};
+use super::{IndexAbilities, IndexContender, RegisteredIndex};
 
-#[distributed_slice(ENTRIES)]
-static WORDS: RegisteredIndex = RegisteredIndex::shared::<Papaya<IntegerKeys>>(121);
-
-#[distributed_slice(ENTRIES)]
-static BOXED: RegisteredIndex = RegisteredIndex::shared::<Papaya<BoxedKeys>>(121);
+pub static ENTRIES: [RegisteredIndex; 2] =
+    [RegisteredIndex::shared::<Papaya<IntegerKeys>>(), RegisteredIndex::shared::<Papaya<BoxedKeys>>()];
 
 struct Papaya<K: KeyRepr>(HashMap<K::Owned, u64, DefaultHashBuilder>);
 

@@ -10,17 +10,13 @@
 //! and then tries every child of every inner node, and each try walks the leaves again. If the
 //! start is a key, the first leaf holds it. So the bench starts scans only at keys.
 
-use linkme::distributed_slice;
 use scc::{Guard, TreeIndex};
 
 use super::key_repr::{BoxedKeys, IntegerKeys, KeyRepr, upward};
-use super::{ENTRIES, IndexAbilities, IndexContender, RegisteredIndex};
+use super::{IndexAbilities, IndexContender, RegisteredIndex};
 
-#[distributed_slice(ENTRIES)]
-static WORDS: RegisteredIndex = RegisteredIndex::shared::<SccTree<IntegerKeys>>(40);
-
-#[distributed_slice(ENTRIES)]
-static BOXED: RegisteredIndex = RegisteredIndex::shared::<SccTree<BoxedKeys>>(40);
+pub static ENTRIES: [RegisteredIndex; 2] =
+    [RegisteredIndex::shared::<SccTree<IntegerKeys>>(), RegisteredIndex::shared::<SccTree<BoxedKeys>>()];
 
 struct SccTree<K: KeyRepr>(TreeIndex<K::Owned, u64>);
 

@@ -3,17 +3,14 @@
 //! Some papers compare with `std::set`, which holds keys only. It is the same tree. The bench
 //! checks every answer by the key's value, so it needs the map.
 
-use linkme::distributed_slice;
-
 use super::cpp_index::{CppClass, CppFunctions, CppIndex};
 use super::key_repr::{BoxedKeys, IntegerKeys};
-use super::{ENTRIES, IndexAbilities, RegisteredIndex};
+use super::{IndexAbilities, RegisteredIndex};
 
-#[distributed_slice(ENTRIES)]
-static WORDS: RegisteredIndex = RegisteredIndex::alone::<CppIndex<StdMap, IntegerKeys>>(110);
-
-#[distributed_slice(ENTRIES)]
-static BYTES: RegisteredIndex = RegisteredIndex::alone::<CppIndex<StdMap, BoxedKeys>>(110);
+pub static ENTRIES: [RegisteredIndex; 2] = [
+    RegisteredIndex::alone::<CppIndex<StdMap, IntegerKeys>>(),
+    RegisteredIndex::alone::<CppIndex<StdMap, BoxedKeys>>(),
+];
 
 // SAFETY: `cpp/std_map.cc` defines both as constants of this layout.
 unsafe extern "C" {
@@ -30,11 +27,7 @@ impl CppClass for StdMap {
                                  otherwise, asked by string_view; glibc's malloc";
     const CAN: IndexAbilities = IndexAbilities::ORDERED;
 
-    fn words() -> &'static CppFunctions {
-        &skein_std_map_words
-    }
-
-    fn bytes() -> &'static CppFunctions {
-        &skein_std_map_bytes
+    fn functions(words: bool) -> &'static CppFunctions {
+        if words { &skein_std_map_words } else { &skein_std_map_bytes }
     }
 }

@@ -1,20 +1,16 @@
 //! `memcached`, by its text protocol: values, and rows that are read as a whole. It cannot set a
 //! single column, and it has no order.
 
-use linkme::distributed_slice;
-
 use super::dialect::MEMCACHED;
-use super::{RegisteredServer, SERVERS, ServerAbilities, ServerLaunch, ServerRole};
+use super::{RegisteredServer, ServerAbilities, ServerLaunch, ServerRole};
 use crate::sys::on_path;
 
 /// The bytes that it takes for a key and a value in addition to both, with the rounding of its
 /// slabs. The number is generous, because memcached drops keys when its memory is full.
 const BESIDE: u64 = 200;
 
-#[distributed_slice(SERVERS)]
-static ENTRY: RegisteredServer = RegisteredServer {
+pub static ENTRY: RegisteredServer = RegisteredServer {
     name: "memcached",
-    rank: 20,
     part: ServerRole::Always,
     workers: 1,
     index: None,

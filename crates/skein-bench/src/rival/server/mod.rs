@@ -7,7 +7,7 @@
 //!                                                        (servers run on another core)
 //! ```
 //!
-//! A server is a file here that registers itself. Servers are separate programs, so they need no
+//! A server is a file here that is listed in [`all`]. Servers are separate programs, so they need no
 //! cargo feature: the bench measures those that are installed and reports the others with their
 //! package.
 //!
@@ -28,7 +28,6 @@ mod valkey;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use linkme::distributed_slice;
 use skein_store::IndexKind;
 
 use crate::{Error, Result};
@@ -36,7 +35,7 @@ use crate::{Error, Result};
 pub use client::{ANY_DIGITS, BenchClient};
 pub use dialect::{
     COLUMNS, Dialect, DialectRequest, KeyValuePair, NeighbourKeys, NeighbourRows, RESP_VALUES, RowColumns,
-    resp_bulk, resp_command, score,
+    resp_any_id, resp_bulk, resp_command, resp_number, score,
 };
 pub use noop::{ABOUT as NOOP_ABOUT, NAME as NOOP, Noop};
 pub use ours::{DISK, NAME as OURS, SCORED as OUR_SCORED, SORTED as OUR_SORTED, TWO_WORKERS};
@@ -100,13 +99,14 @@ pub struct ServerLaunch<'a> {
     pub index: Option<IndexKind>,
 }
 
+/// Returns arguments of a server.
+pub type ServerOptions = fn(&ServerLaunch<'_>) -> Vec<String>;
+
 /// A registered server.
 #[derive(Debug)]
 pub struct RegisteredServer {
     /// Its name in reports.
     pub name: &'static str,
-    /// Its position in reports and in the order of turns; ours come first.
-    pub rank: u32,
     /// The comparisons that it takes part in.
     pub part: ServerRole,
     /// The number of worker threads. A single one has a core to itself; several share all cores
@@ -119,9 +119,9 @@ pub struct RegisteredServer {
     /// How to install the program.
     pub missing: &'static str,
     /// Returns its configuration: the arguments that reports show.
-    pub options: fn(&ServerLaunch<'_>) -> Vec<String>,
+    pub options: ServerOptions,
     /// Returns its address and folder: the arguments that differ from run to run.
-    pub place: fn(&ServerLaunch<'_>) -> Vec<String>,
+    pub place: ServerOptions,
     /// The representation of a row of columns, for reports.
     pub rows: &'static str,
     /// The protocol.
@@ -153,15 +153,10 @@ pub fn any_key(_key: &[u8]) -> std::result::Result<(), &'static str> {
     Ok(())
 }
 
-/// The registered servers, unsorted; callers should use [`all`], which sorts them.
-#[distributed_slice]
-pub static SERVERS: [RegisteredServer];
-
-/// Returns the servers that the bench knows, installed or not; ours first.
-pub fn all() -> Vec<&'static RegisteredServer> {
-    let mut all: Vec<_> = SERVERS.iter().chain(ours::each_index()).chain(ours::each_index_sorted()).collect();
-    all.sort_by_key(|entry| (entry.rank, entry.name));
-    all
+/// Returns the servers that the bench knows, installed or not, in the order of reports and of turns.
+pub fn all() -> impl Iterator<Item = &'static RegisteredServer> {
+    let rivals = redis::ALL.iter().chain([&valkey::ENTRY, &memcached::ENTRY]);
+    ours::ALL.iter().chain(ours::each_index()).chain(rivals)
 }
 
 /// A running server; dropping the value stops it.

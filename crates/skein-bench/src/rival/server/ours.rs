@@ -3,44 +3,40 @@
 
 use std::sync::LazyLock;
 
-use linkme::distributed_slice;
 use skein_store::IndexKind;
 
 use super::dialect::{RESP_HASHES, RESP_SCORED, RESP_SORTED};
-use super::{RegisteredServer, SERVERS, ServerAbilities, ServerLaunch, ServerRole, any_key};
+use super::{RegisteredServer, ServerAbilities, ServerLaunch, ServerOptions, ServerRole, any_key};
 use crate::sys::skein_program;
 
 /// Its name in reports.
 pub const NAME: &str = "skein";
 
-#[distributed_slice(SERVERS)]
-static BUFFERED: RegisteredServer = ours(NAME, 0, |start| options("buffered", start));
-
-// Only `--only` selects these: most users want to know the default level.
-#[distributed_slice(SERVERS)]
-static NONE: RegisteredServer =
-    RegisteredServer { part: ServerRole::IfNamed, ..ours("skein-none", 1, |start| options("none", start)) };
-
-#[distributed_slice(SERVERS)]
-static SYNC: RegisteredServer =
-    RegisteredServer { part: ServerRole::IfNamed, ..ours("skein-sync", 2, |start| options("sync", start)) };
-
 /// The name of the server with two workers.
 pub const TWO_WORKERS: &str = "skein-2-workers";
-
-#[distributed_slice(SERVERS)]
-static TWO: RegisteredServer = RegisteredServer {
-    part: ServerRole::IfNamed,
-    workers: 2,
-    ..ours(TWO_WORKERS, 1, |start| working("2", "buffered", start))
-};
-
 /// The name of the server over the disk engine.
 pub const DISK: &str = crate::rival::store::DISK_LINKED;
+/// The name of the server with keys as members of one sorted set, all with the same score.
+pub const SORTED: &str = "skein-sorted-set";
+/// The name of the server with keys as members of one sorted set, each with its own score.
+pub const SCORED: &str = "skein-scored-set";
 
-// Only `--only`, or the experiment that is about it, selects it.
-#[distributed_slice(SERVERS)]
-static ON_DISK: RegisteredServer = RegisteredServer { part: ServerRole::IfNamed, ..ours(DISK, 3, on_disk) };
+/// The servers over the default index. Most users want to know the default level of durability, so
+/// only `--only`, or an experiment that is about one of them, selects the others.
+pub static ALL: [RegisteredServer; 7] = [
+    ours(NAME, |start| options("buffered", start)),
+    RegisteredServer { workers: 2, ..if_named(TWO_WORKERS, |start| working("2", "buffered", start)) },
+    if_named("skein-none", |start| options("none", start)),
+    if_named("skein-sync", |start| options("sync", start)),
+    if_named(DISK, on_disk),
+    RegisteredServer {
+        rows: "keys as members of one sorted set, by score",
+        dialect: &RESP_SCORED,
+        can: ServerAbilities { scored: true, ..ServerAbilities::NOTHING },
+        ..if_named(SCORED, |start| options("buffered", start))
+    },
+    sorted(if_named(SORTED, |start| options("buffered", start))),
+];
 
 /// Returns the options: one worker, default checkpoints.
 fn on_disk(_: &ServerLaunch<'_>) -> Vec<String> {
@@ -48,63 +44,41 @@ fn on_disk(_: &ServerLaunch<'_>) -> Vec<String> {
     words.split(' ').map(str::to_owned).collect()
 }
 
-/// The name of the server with keys as members of one sorted set, all with the same score.
-pub const SORTED: &str = "skein-sorted-set";
-/// The name of the server with keys as members of one sorted set, each with its own score.
-pub const SCORED: &str = "skein-scored-set";
-
-#[distributed_slice(SERVERS)]
-static SORTED_SET: RegisteredServer = RegisteredServer {
-    part: ServerRole::IfNamed,
-    rows: "keys as members of one sorted set, all of score 0",
-    dialect: &RESP_SORTED,
-    can: ServerAbilities { ordered: true, ..ServerAbilities::NOTHING },
-    ..ours(SORTED, 4, |start| options("buffered", start))
-};
-
-#[distributed_slice(SERVERS)]
-static SCORED_SET: RegisteredServer = RegisteredServer {
-    part: ServerRole::IfNamed,
-    rows: "keys as members of one sorted set, by score",
-    dialect: &RESP_SCORED,
-    can: ServerAbilities { scored: true, ..ServerAbilities::NOTHING },
-    ..ours(SCORED, 4, |start| options("buffered", start))
-};
-
-/// Returns a server for each index, without logs, since the comparison is about the index.
+/// Returns two servers for each index: with plain keys, and with all keys in one sorted set. They
+/// have no logs, since the comparison is about the index.
 pub fn each_index() -> impl Iterator<Item = &'static RegisteredServer> {
     static EACH: LazyLock<Vec<RegisteredServer>> = LazyLock::new(|| {
-        let own = |index, rank| RegisteredServer {
+        let plain = |index| RegisteredServer {
             takes_key: if index == IndexKind::Mlp { short_key } else { any_key },
-            ..of_index(index, rank)
+            ..of_index(index)
         };
-        IndexKind::ALL.into_iter().zip(4..).map(|(index, rank)| own(index, rank)).collect()
-    });
-    EACH.iter()
-}
-
-/// Returns a server for each index, with all keys in one sorted set.
-pub fn each_index_sorted() -> impl Iterator<Item = &'static RegisteredServer> {
-    static EACH: LazyLock<Vec<RegisteredServer>> = LazyLock::new(|| {
-        let own = |index, rank| RegisteredServer {
-            rows: match index {
-                IndexKind::Mlp => "keys as members of one sorted set, all of score 0, in a Masstree",
-                _ => "keys as members of one sorted set, all of score 0",
+        let set = |index| match index {
+            IndexKind::Mlp => RegisteredServer {
+                rows: "keys as members of one sorted set, all of score 0, in a Masstree",
+                ..sorted(of_index(index))
             },
-            dialect: &RESP_SORTED,
-            can: ServerAbilities { ordered: true, ..ServerAbilities::NOTHING },
-            ..of_index(index, rank)
+            _ => sorted(of_index(index)),
         };
-        IndexKind::ALL.into_iter().zip(4..).map(|(index, rank)| own(index, rank)).collect()
+        IndexKind::ALL.into_iter().flat_map(|index| [plain(index), set(index)]).collect()
     });
     EACH.iter()
 }
 
-fn of_index(index: IndexKind, rank: u32) -> RegisteredServer {
+fn of_index(index: IndexKind) -> RegisteredServer {
     RegisteredServer {
         part: ServerRole::EachIndex,
         index: Some(index),
-        ..ours(format!("skein-{index}").leak(), rank, |start| options("none", start))
+        ..ours(format!("skein-{index}").leak(), |start| options("none", start))
+    }
+}
+
+/// Returns a server with all keys in one sorted set.
+const fn sorted(server: RegisteredServer) -> RegisteredServer {
+    RegisteredServer {
+        rows: "keys as members of one sorted set, all of score 0",
+        dialect: &RESP_SORTED,
+        can: ServerAbilities { ordered: true, ..ServerAbilities::NOTHING },
+        ..server
     }
 }
 
@@ -112,14 +86,13 @@ fn short_key(key: &[u8]) -> Result<(), &'static str> {
     if key.len() <= IndexKind::Mlp.key_bytes_max() { Ok(()) } else { Err("keys of up to 8 bytes") }
 }
 
-const fn ours(
-    name: &'static str,
-    rank: u32,
-    options: fn(&ServerLaunch<'_>) -> Vec<String>,
-) -> RegisteredServer {
+const fn if_named(name: &'static str, options: ServerOptions) -> RegisteredServer {
+    RegisteredServer { part: ServerRole::IfNamed, ..ours(name, options) }
+}
+
+const fn ours(name: &'static str, options: ServerOptions) -> RegisteredServer {
     RegisteredServer {
         name,
-        rank,
         part: ServerRole::OneOfOurs,
         workers: 1,
         index: None,

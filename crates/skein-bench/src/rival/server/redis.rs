@@ -1,10 +1,8 @@
 //! `redis-server`. A row of columns is a hash, or a string with a byte range for each column, as in
 //! Masstree's section 7.
 
-use linkme::distributed_slice;
-
 use super::dialect::{RESP_HASHES, RESP_SCORED, RESP_SORTED, RESP_VALUES};
-use super::{RegisteredServer, SERVERS, ServerAbilities, ServerLaunch, ServerRole, any_key};
+use super::{RegisteredServer, ServerAbilities, ServerLaunch, ServerOptions, ServerRole, any_key};
 use crate::sys::on_path;
 
 /// The name in reports of the server without a log.
@@ -26,29 +24,40 @@ const VALUES: ServerAbilities = ServerAbilities {
     ..ServerAbilities::NOTHING
 };
 
-#[distributed_slice(SERVERS)]
-static REDIS: RegisteredServer = without_log(NAME, 10, ServerRole::Always);
-
 /// The name in reports of the server that logs and syncs its log every second.
 pub const EVERYSEC: &str = "redis-everysec";
 
-#[distributed_slice(SERVERS)]
-static REDIS_EVERYSEC: RegisteredServer = with_values(EVERYSEC, 10, ServerRole::IfNamed, |_| logging(true));
+/// The name in reports of the sorted set with many scores.
+pub const SCORED_SET: &str = "redis-scored-set";
 
-/// Returns a server with Redis's options that logs only where an experiment wants logs.
-pub const fn without_log(name: &'static str, rank: u32, part: ServerRole) -> RegisteredServer {
-    with_values(name, rank, part, options)
-}
+/// Redis in its configurations. On single values, rows as hashes would be the same as the first.
+pub static ALL: [RegisteredServer; 5] = [
+    with_values(NAME, ServerRole::Always, options),
+    with_values(EVERYSEC, ServerRole::IfNamed, |_| logging(true)),
+    RegisteredServer {
+        rows: "rows by HSET and HGETALL",
+        dialect: &RESP_HASHES,
+        can: ServerAbilities { read_columns: true, write_column: true, ..ServerAbilities::NOTHING },
+        ..with_values("redis-hash", ServerRole::Always, options)
+    },
+    RegisteredServer {
+        rows: "keys as members of one sorted set, all of score 0: ZADD, ZSCORE, ZRANGEBYLEX",
+        dialect: &RESP_SORTED,
+        can: ServerAbilities { ordered: true, ..ServerAbilities::NOTHING },
+        ..with_values(SORTED_SET, ServerRole::Always, options)
+    },
+    RegisteredServer {
+        rows: "keys as members of one sorted set, by score: ZADD, ZSCORE, ZRANGE BYSCORE",
+        dialect: &RESP_SCORED,
+        can: ServerAbilities { scored: true, ..ServerAbilities::NOTHING },
+        ..with_values(SCORED_SET, ServerRole::IfNamed, options)
+    },
+];
 
-const fn with_values(
-    name: &'static str,
-    rank: u32,
-    part: ServerRole,
-    options: fn(&ServerLaunch<'_>) -> Vec<String>,
-) -> RegisteredServer {
+/// Returns a server with Redis's options.
+pub const fn with_values(name: &'static str, part: ServerRole, options: ServerOptions) -> RegisteredServer {
     RegisteredServer {
         name,
-        rank,
         part,
         workers: 1,
         index: None,
@@ -63,37 +72,8 @@ const fn with_values(
     }
 }
 
-/// Rows as hashes. On single values it would be the same as the first entry.
-#[distributed_slice(SERVERS)]
-static REDIS_HASH: RegisteredServer = RegisteredServer {
-    rows: "rows by HSET and HGETALL",
-    dialect: &RESP_HASHES,
-    can: ServerAbilities { read_columns: true, write_column: true, ..ServerAbilities::NOTHING },
-    ..with_values("redis-hash", 11, ServerRole::Always, options)
-};
-
-/// All keys in one sorted set, with the same score.
-#[distributed_slice(SERVERS)]
-static REDIS_ZSET: RegisteredServer = RegisteredServer {
-    rows: "keys as members of one sorted set, all of score 0: ZADD, ZSCORE, ZRANGEBYLEX",
-    dialect: &RESP_SORTED,
-    can: ServerAbilities { ordered: true, ..ServerAbilities::NOTHING },
-    ..with_values(SORTED_SET, 12, ServerRole::Always, options)
-};
-
-/// The name in reports of the sorted set with many scores.
-pub const SCORED_SET: &str = "redis-scored-set";
-
-/// All keys in one sorted set, each with its own score.
-#[distributed_slice(SERVERS)]
-static REDIS_SCORED: RegisteredServer = RegisteredServer {
-    rows: "keys as members of one sorted set, by score: ZADD, ZSCORE, ZRANGE BYSCORE",
-    dialect: &RESP_SCORED,
-    can: ServerAbilities { scored: true, ..ServerAbilities::NOTHING },
-    ..with_values(SCORED_SET, 13, ServerRole::IfNamed, options)
-};
-
-fn options(start: &ServerLaunch<'_>) -> Vec<String> {
+/// Returns the options of a server that logs only where an experiment wants logs.
+pub fn options(start: &ServerLaunch<'_>) -> Vec<String> {
     logging(start.logs)
 }
 

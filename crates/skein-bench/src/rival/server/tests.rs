@@ -181,7 +181,7 @@ fn key_ranges_have_two_forms() {
 fn servers_not_installed_are_reported() {
     assert_eq!(on_path("a-server-that-nobody-has"), None);
     assert!(on_path("sh").is_some());
-    for entry in all().into_iter().filter(|entry| !entry.name.starts_with(OURS)) {
+    for entry in all().filter(|entry| !entry.name.starts_with(OURS)) {
         let packages = if entry.name == VALKEY { "PyPI" } else { "Debian's package" };
         assert!(entry.missing.contains(packages), "{}", entry.name);
     }
@@ -189,8 +189,7 @@ fn servers_not_installed_are_reported() {
 
 #[test]
 fn memcached_accepts_only_short_printable_keys() {
-    let entries = all();
-    let of = |name: &str| entries.iter().find(|entry| entry.name == name).expect("known").takes_key;
+    let of = |name: &str| all().find(|entry| entry.name == name).expect("known").takes_key;
     for key in [&b"a key"[..], b"line\n", b"\0", &[b'k'; 251]] {
         assert!(of("memcached")(key).is_err_and(|which| which.contains("250 bytes")));
         assert_eq!(of("redis")(key), Ok(()));
@@ -201,10 +200,13 @@ fn memcached_accepts_only_short_printable_keys() {
 
 #[test]
 fn servers_on_each_index_have_its_name_among_the_indexes() {
-    let own: Vec<_> = all().into_iter().filter(|entry| entry.part == ServerRole::EachIndex).collect();
+    let own: Vec<_> = all().filter(|entry| entry.part == ServerRole::EachIndex).collect();
     assert_eq!(own.len(), 2 * IndexKind::ALL.len(), "each with plain keys, and with a sorted set");
-    let indexes: Vec<_> =
-        index::all().into_iter().filter(|entry| entry.ours()).map(|entry| entry.name).collect();
+    let indexes: Vec<_> = index::all()
+        .into_iter()
+        .filter(|entry| entry.role == index::IndexRole::Ours)
+        .map(|entry| entry.name)
+        .collect();
     for entry in own {
         assert!(indexes.contains(&entry.name), "{} is not among {indexes:?}", entry.name);
     }
@@ -214,7 +216,6 @@ fn servers_on_each_index_have_its_name_among_the_indexes() {
 fn a_failed_start_shows_the_servers_output() {
     let entry = RegisteredServer {
         name: "broken",
-        rank: 0,
         workers: 1,
         part: ServerRole::Always,
         index: None,

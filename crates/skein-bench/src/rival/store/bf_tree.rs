@@ -6,20 +6,17 @@
 use std::ops::Range;
 
 use bf_tree::{BfTree, Config, LeafInsertResult, LeafReadResult};
-use linkme::distributed_slice;
 
 use super::{
-    BenchRows, DurabilityLevel, FoundRow, RegisteredStore, STORES, StoreContender, StoreResult, StoreRole,
+    BenchRows, DurabilityLevel, FoundRow, RegisteredStore, StoreContender, StoreResult, StoreRole,
     StoreSetup, one_more, text,
 };
 
-#[distributed_slice(STORES)]
-static ENTRY: RegisteredStore = RegisteredStore {
+pub static ENTRY: RegisteredStore = RegisteredStore {
     name: "bf-tree",
     about: "bf-tree 0.5 over a file, its default backend, without a log; a buffer of the cache \
             that is asked for, rounded down to a power of two, or twice the data, rounded up; it \
             is not read back after it is closed, so it takes no part in durable sets",
-    rank: 30,
     part: StoreRole::Pages,
     durable: false,
     open: |setup| Ok(Box::new(BfTreeStore::open(setup)?)),

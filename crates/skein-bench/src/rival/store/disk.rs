@@ -2,11 +2,10 @@
 
 use std::ops::Range;
 
-use linkme::distributed_slice;
 use skein_disk::{DiskError, DiskOptions, DiskStore, Durability, PAGE, TrieShape};
 
 use super::{
-    BenchRows, DurabilityLevel, FoundRow, RegisteredStore, STORES, StoreContender, StoreResult, StoreRole,
+    BenchRows, DurabilityLevel, FoundRow, RegisteredStore, StoreContender, StoreResult, StoreRole,
     StoreSetup, text,
 };
 
@@ -52,24 +51,20 @@ const fn papers(number: usize, words: &'static str, shape: TrieShape) -> DiskTri
     DiskTrieSetup { words, shape, papers: true, ..TRIES[number] }
 }
 
-#[distributed_slice(STORES)]
-static LINKED: RegisteredStore = store::<0>(
+pub static LINKED: RegisteredStore = store::<0>(
     "skein_disk::DiskStore over its linked trie; without a log, or at sync; the cache that is asked \
      for, or twice the data",
 );
 
-#[distributed_slice(STORES)]
-static CLASSICAL: RegisteredStore = store::<1>("the same over its classical trie, 16 pointers a node");
+pub static CLASSICAL: RegisteredStore = store::<1>("the same over its classical trie, 16 pointers a node");
 
-#[distributed_slice(STORES)]
-static HASH: RegisteredStore = store::<2>("the same over its hash trie, 16 pointers a node");
+pub static HASH: RegisteredStore = store::<2>("the same over its hash trie, 16 pointers a node");
 
 /// Returns the entry of the store over one of [`TRIES`].
 const fn store<const NUMBER: usize>(about: &'static str) -> RegisteredStore {
     RegisteredStore {
         name: TRIES[NUMBER].name,
         about,
-        rank: 1 + NUMBER as u32,
         part: StoreRole::Pages,
         durable: true,
         open: |setup| DiskContender::open(TRIES[NUMBER].shape, setup),

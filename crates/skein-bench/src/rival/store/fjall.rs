@@ -4,19 +4,15 @@
 use std::ops::Range;
 
 use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode};
-use linkme::distributed_slice;
 
 use super::{
-    BenchRows, DurabilityLevel, FoundRow, RegisteredStore, STORES, StoreContender, StoreResult, StoreRole,
-    text,
+    BenchRows, DurabilityLevel, FoundRow, RegisteredStore, StoreContender, StoreResult, StoreRole, text,
 };
 
-#[distributed_slice(STORES)]
-static ENTRY: RegisteredStore = RegisteredStore {
+pub static ENTRY: RegisteredStore = RegisteredStore {
     name: "fjall",
     about: "fjall 3.1; load by batches, then persist(SyncAll); durable puts with persist(SyncData) \
             after each; cache twice the data",
-    rank: 30,
     part: StoreRole::Rows,
     durable: true,
     open: |setup| {

@@ -5,19 +5,16 @@ use std::ops::Range;
 
 use heed::types::Bytes;
 use heed::{Database, Env, EnvFlags, EnvOpenOptions};
-use linkme::distributed_slice;
 
 use super::{
-    BenchRows, DurabilityLevel, FoundRow, RegisteredStore, STORES, StoreContender, StoreResult, StoreRole,
+    BenchRows, DurabilityLevel, FoundRow, RegisteredStore, StoreContender, StoreResult, StoreRole,
     StoreSetup, one_more, text,
 };
 
-#[distributed_slice(STORES)]
-static ENTRY: RegisteredStore = RegisteredStore {
+pub static ENTRY: RegisteredStore = RegisteredStore {
     name: "lmdb",
     about: "LMDB by heed 0.22; load with NO_SYNC | WRITE_MAP, then force_sync; durable puts with \
             default flags; its cache is the system's",
-    rank: 10,
     part: StoreRole::Both,
     durable: true,
     open: |setup| Ok(Box::new(Lmdb::open(setup)?)),

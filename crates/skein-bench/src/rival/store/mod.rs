@@ -1,12 +1,7 @@
 //! Embedded stores under test: they keep rows on disk.
 //!
-//! A file here implements [`StoreContender`] and registers it:
-//!
-//! ```ignore
-//! #[distributed_slice(STORES)]
-//! static ENTRY: RegisteredStore =
-//!     RegisteredStore { name: "redb", about: "redb 4.4", rank: 20, part: StoreRole::Both, ... };
-//! ```
+//! A file here implements [`StoreContender`] and describes it by a [`RegisteredStore`], which is
+//! listed in [`ALL`].
 //!
 //! Operations take a microsecond or more, so the dynamic call for each does not show in the
 //! figures. Read this file first, then `rows.rs` and `redb.rs` as an example. The others: `ours`,
@@ -28,8 +23,6 @@ mod rows;
 
 use std::ops::Range;
 use std::path::Path;
-
-use linkme::distributed_slice;
 
 pub use disk::{DISK_LINKED, DiskTrieSetup, PAPER_TRIES, TRIES};
 pub use ours::NAME as OURS;
@@ -109,8 +102,6 @@ pub struct RegisteredStore {
     pub name: &'static str,
     /// Its version and configuration.
     pub about: &'static str,
-    /// Its position in reports and in the order of turns; ours come first.
-    pub rank: u32,
     /// The comparisons that it takes part in.
     pub part: StoreRole,
     /// Whether its rows can be forced to disk, and exist when it is opened again.
@@ -137,16 +128,23 @@ impl StoreRole {
     }
 }
 
-/// The registered stores, unsorted; callers should use [`all`], which sorts them.
-#[distributed_slice]
-pub static STORES: [RegisteredStore];
-
-/// Returns the stores of this build, ours first.
-pub fn all() -> Vec<&'static RegisteredStore> {
-    let mut all: Vec<_> = STORES.iter().collect();
-    all.sort_by_key(|entry| (entry.rank, entry.name));
-    all
-}
+/// The stores of this build, in the order of reports and of turns.
+pub static ALL: &[&RegisteredStore] = &[
+    &ours::ENTRY,
+    &disk::LINKED,
+    &disk::CLASSICAL,
+    &disk::HASH,
+    #[cfg(feature = "rivals")]
+    &lmdb::ENTRY,
+    #[cfg(feature = "rivals")]
+    &redb::ENTRY,
+    #[cfg(feature = "rivals")]
+    &bf_tree::ENTRY,
+    #[cfg(feature = "rivals")]
+    &fjall::ENTRY,
+    #[cfg(have_rocksdb)]
+    &rocksdb::ENTRY,
+];
 
 /// The stores of others, whether this build has them or not.
 const OTHERS: [(&str, StoreRole); 5] = [
@@ -160,7 +158,7 @@ const OTHERS: [(&str, StoreRole); 5] = [
 /// Returns the stores for such comparisons that this build lacks, and how to make each available.
 pub fn absent(part: StoreRole) -> Vec<(&'static str, String)> {
     let known = OTHERS.into_iter().filter(|(_, takes)| takes.takes(part)).map(|(name, _)| name);
-    let missing = known.filter(|name| STORES.iter().all(|entry| entry.name != *name));
+    let missing = known.filter(|name| ALL.iter().all(|entry| entry.name != *name));
     missing.map(|name| (name, why_absent(name).to_owned())).collect()
 }
 
@@ -193,7 +191,7 @@ mod tests {
 
     #[test]
     fn every_store_is_available_or_reported_as_absent() {
-        let mut names: Vec<&str> = all().into_iter().map(|entry| entry.name).collect();
+        let mut names: Vec<&str> = ALL.iter().map(|entry| entry.name).collect();
         assert_eq!(names[0], OURS);
         names.extend(absent(StoreRole::Both).into_iter().map(|(name, _)| name));
         names.sort_unstable();
@@ -208,7 +206,7 @@ mod tests {
     #[test]
     fn every_store_keeps_its_rows() {
         let rows = BenchRows::new(500, 40, 1);
-        for entry in all().into_iter().filter(|entry| entry.durable) {
+        for entry in ALL.iter().filter(|entry| entry.durable) {
             let folder = tempfile::tempdir().expect("a temporary folder");
             for level in [DurabilityLevel::Relaxed, DurabilityLevel::Sync] {
                 let setup = StoreSetup { folder: folder.path(), level, bytes: rows.bytes(), cache: None };

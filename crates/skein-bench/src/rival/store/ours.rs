@@ -2,22 +2,18 @@
 
 use std::ops::Range;
 
-use linkme::distributed_slice;
 use skein_store::{Durability, RowRef, Session, Store, StoreOptions};
 
 use super::{
-    BenchRows, DurabilityLevel, FoundRow, RegisteredStore, STORES, StoreContender, StoreResult, StoreRole,
-    text,
+    BenchRows, DurabilityLevel, FoundRow, RegisteredStore, StoreContender, StoreResult, StoreRole, text,
 };
 
 /// Its name in reports.
 pub const NAME: &str = "skein";
 
-#[distributed_slice(STORES)]
-static ENTRY: RegisteredStore = RegisteredStore {
+pub static ENTRY: RegisteredStore = RegisteredStore {
     name: NAME,
     about: "skein_store::Store; load at buffered, durable puts at sync; options as they come",
-    rank: 0,
     part: StoreRole::Rows,
     durable: true,
     open: |setup| {

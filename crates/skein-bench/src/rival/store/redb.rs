@@ -3,20 +3,17 @@
 
 use std::ops::Range;
 
-use linkme::distributed_slice;
 use redb::{AccessGuard, Database, Durability, ReadableDatabase, ReadableTable, Table, TableDefinition};
 
 use super::{
-    BenchRows, DurabilityLevel, FoundRow, RegisteredStore, STORES, StoreContender, StoreResult, StoreRole,
-    one_more, text,
+    BenchRows, DurabilityLevel, FoundRow, RegisteredStore, StoreContender, StoreResult, StoreRole, one_more,
+    text,
 };
 
-#[distributed_slice(STORES)]
-static ENTRY: RegisteredStore = RegisteredStore {
+pub static ENTRY: RegisteredStore = RegisteredStore {
     name: "redb",
     about: "redb 4.4; load at Durability::None, then one immediate commit; durable puts at \
             Immediate; the cache that is asked for, or twice the data",
-    rank: 20,
     part: StoreRole::Both,
     durable: true,
     open: |setup| {

@@ -10,25 +10,21 @@ use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::ptr::{NonNull, null_mut};
 
-use linkme::distributed_slice;
-
 use super::rows::BenchRowKey;
 use super::{
-    BenchRows, DurabilityLevel, FoundRow, RegisteredStore, STORES, StoreContender, StoreResult, StoreRole,
+    BenchRows, DurabilityLevel, FoundRow, RegisteredStore, StoreContender, StoreResult, StoreRole,
     StoreSetup, one_more, text,
 };
 
 /// The least bytes of its memtables.
 const WRITES_LEAST: usize = 8 << 20;
 
-#[distributed_slice(STORES)]
-static ENTRY: RegisteredStore = RegisteredStore {
+pub static ENTRY: RegisteredStore = RegisteredStore {
     name: "rocksdb",
     about: "the system's RocksDB by its C interface; optimize_for_point_lookup with a cache twice \
             the data, or half of the cache that is asked for and the rest for writes, 8 MiB at \
             least; a thread per core; without a log or with the log unforced, durable puts with \
             sync",
-    rank: 40,
     part: StoreRole::Both,
     durable: true,
     open: |setup| Ok(Box::new(RocksDb::open(setup)?)),

@@ -4,20 +4,17 @@ use fjall::{
     Guard, KeyspaceCreateOptions, OptimisticTxDatabase, OptimisticTxKeyspace, OptimisticWriteTx, PersistMode,
     Readable,
 };
-use linkme::distributed_slice;
 
 use super::{
-    Body, CommitDurability, RegisteredTransactions, RowResult, TRANSACTION_STORES, TransactionContender,
-    TransactionRows, TransactionStop, failed, fill, found, repeat,
+    Body, CommitDurability, RegisteredTransactions, RowResult, TransactionContender, TransactionRows,
+    TransactionStop, failed, fill, found, repeat,
 };
 use crate::rival::store::{StoreResult, text};
 
-#[distributed_slice(TRANSACTION_STORES)]
-static ENTRY: RegisteredTransactions = RegisteredTransactions {
+pub static ENTRY: RegisteredTransactions = RegisteredTransactions {
     name: "fjall",
     about: "fjall 3.1, OptimisticTxDatabase; serializable, checked at the commit; its default \
             persist mode, durable commits with SyncData; options as they come",
-    rank: 30,
     open: |folder| {
         let database = OptimisticTxDatabase::builder(folder.join("fjall")).open().map_err(text)?;
         let rows = database.keyspace("rows", KeyspaceCreateOptions::default).map_err(text)?;

@@ -1,9 +1,8 @@
 //! Transactions under test: stores in which several threads read and write rows in transactions.
 //!
-//! A file here implements [`TransactionContender`] and registers it in [`TRANSACTION_STORES`], as
-//! `redb.rs` does. The others are `ours`, and the rivals `fjall` and `rocksdb`. The bodies of
-//! transactions are written once, over [`TransactionRows`]. Each store begins, commits and repeats
-//! them in its own way.
+//! A file here implements [`TransactionContender`] and is listed in [`ALL`], as `redb.rs` is. The
+//! others are `ours`, and the rivals `fjall` and `rocksdb`. The bodies of transactions are written
+//! once, over [`TransactionRows`]. Each store begins, commits and repeats them in its own way.
 //!
 //! Keys are numbers, 8 bytes with the greatest first. Values are numbers too.
 
@@ -17,8 +16,6 @@ mod rocksdb;
 
 use std::fmt::Display;
 use std::path::Path;
-
-use linkme::distributed_slice;
 
 pub use ours::{DISK, MEMORY};
 
@@ -96,29 +93,30 @@ pub struct RegisteredTransactions {
     pub name: &'static str,
     /// Its version and configuration.
     pub about: &'static str,
-    /// Its position in reports and in the order of turns; ours come first.
-    pub rank: u32,
     /// Creates a store in an empty folder.
     pub open: fn(&Path) -> StoreResult<Box<dyn TransactionContender>>,
 }
 
-/// The registered stores, unsorted; callers should use [`all`], which sorts them.
-#[distributed_slice]
-pub static TRANSACTION_STORES: [RegisteredTransactions];
-
-/// Returns the stores of this build, ours first.
-pub fn all() -> Vec<&'static RegisteredTransactions> {
-    let mut all: Vec<_> = TRANSACTION_STORES.iter().collect();
-    all.sort_by_key(|entry| entry.rank);
-    all
-}
+/// The stores of this build, in the order of reports and of turns.
+pub static ALL: &[&RegisteredTransactions] = &[
+    &ours::IN_MEMORY,
+    &ours::ON_DISK,
+    #[cfg(feature = "rivals")]
+    &redb::ENTRY,
+    #[cfg(feature = "rivals")]
+    &fjall::ENTRY,
+    #[cfg(have_rocksdb)]
+    &rocksdb::OPTIMISTIC,
+    #[cfg(have_rocksdb)]
+    &rocksdb::LOCKS,
+];
 
 /// The stores of others, whether this build has them or not.
 const OTHERS: [&str; 4] = ["redb", "fjall", "rocksdb-optimistic", "rocksdb-locks"];
 
 /// Returns the stores that this build lacks, and how to make each available.
 pub fn absent() -> Vec<(&'static str, String)> {
-    let missing = OTHERS.into_iter().filter(|name| all().iter().all(|entry| entry.name != *name));
+    let missing = OTHERS.into_iter().filter(|name| ALL.iter().all(|entry| entry.name != *name));
     missing.map(|name| (name, why_absent(name).to_owned())).collect()
 }
 
@@ -178,7 +176,7 @@ mod tests {
 
     /// Opens each store of this build in a folder of its own, with [`KEYS`] rows of 0.
     fn with_each(look: impl Fn(&str, &dyn TransactionContender)) {
-        for entry in all() {
+        for entry in ALL {
             let folder = tempfile::tempdir().expect("a temporary folder");
             let store = (entry.open)(folder.path()).expect(entry.name);
             let mut fill = |rows: &mut dyn TransactionRows| (0..KEYS).try_for_each(|key| rows.put(key, 0));
@@ -198,7 +196,7 @@ mod tests {
 
     #[test]
     fn every_store_is_available_or_reported_as_absent() {
-        let mut names: Vec<&str> = all().into_iter().map(|entry| entry.name).collect();
+        let mut names: Vec<&str> = ALL.iter().map(|entry| entry.name).collect();
         assert_eq!(names[..2], [MEMORY, DISK]);
         names.extend(absent().into_iter().map(|(name, _)| name));
         names.sort_unstable();

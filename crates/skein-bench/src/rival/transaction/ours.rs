@@ -1,12 +1,11 @@
 //! The library's database, once for each engine. `Relaxed` is `buffered`, which is on disk within
 //! 200 ms.
 
-use linkme::distributed_slice;
 use skeindb::{Db, Durability, Engine, Keyspace, Transaction};
 
 use super::{
-    Body, CommitDurability, RegisteredTransactions, RowResult, TRANSACTION_STORES, TransactionContender,
-    TransactionRows, failed, fill, found,
+    Body, CommitDurability, RegisteredTransactions, RowResult, TransactionContender, TransactionRows, failed,
+    fill, found,
 };
 use crate::rival::store::{OURS, StoreResult, text};
 
@@ -15,20 +14,16 @@ pub const MEMORY: &str = OURS;
 /// The name of the disk engine in reports.
 pub const DISK: &str = "skein-disk";
 
-#[distributed_slice(TRANSACTION_STORES)]
-static IN_MEMORY: RegisteredTransactions = RegisteredTransactions {
+pub static IN_MEMORY: RegisteredTransactions = RegisteredTransactions {
     name: MEMORY,
     about: "skeindb::Db, engine in memory, Db::transaction; serializable, checked at the commit; \
             buffered, durable commits at sync; options as they come",
-    rank: 0,
     open: |folder| Ok(Box::new(Skein::open(Db::builder(folder.join("skein")).engine(Engine::Memory))?)),
 };
 
-#[distributed_slice(TRANSACTION_STORES)]
-static ON_DISK: RegisteredTransactions = RegisteredTransactions {
+pub static ON_DISK: RegisteredTransactions = RegisteredTransactions {
     name: DISK,
     about: "skeindb::Db, disk engine, cache of 256 MiB; otherwise as the engine in memory",
-    rank: 1,
     open: |folder| Ok(Box::new(Skein::open(Db::builder(folder.join("skein")).engine(Engine::Disk))?)),
 };
 

@@ -1,20 +1,17 @@
 //! The crate `redb`: one transaction writes at a time, and others wait for it.
 
-use linkme::distributed_slice;
 use redb::{Database, Durability, ReadableTable, Table, TableDefinition};
 
 use super::{
-    Body, CommitDurability, RegisteredTransactions, RowResult, TRANSACTION_STORES, TransactionContender,
-    TransactionRows, failed, missing, repeat,
+    Body, CommitDurability, RegisteredTransactions, RowResult, TransactionContender, TransactionRows, failed,
+    missing, repeat,
 };
 use crate::rival::store::{StoreResult, text};
 
-#[distributed_slice(TRANSACTION_STORES)]
-static ENTRY: RegisteredTransactions = RegisteredTransactions {
+pub static ENTRY: RegisteredTransactions = RegisteredTransactions {
     name: "redb",
     about: "redb 4.4, keys and values u64; serializable, one writer at a time; Durability::None, \
             durable commits at Immediate; cache of 1 GiB",
-    rank: 20,
     open: |folder| Ok(Box::new(Redb(Database::create(folder.join("redb")).map_err(text)?))),
 };
 

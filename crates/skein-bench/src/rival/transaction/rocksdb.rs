@@ -10,11 +10,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::ptr::null_mut;
 
-use linkme::distributed_slice;
-
 use super::{
-    Body, CommitDurability, RegisteredTransactions, RowResult, TRANSACTION_STORES, TransactionContender,
-    TransactionRows, TransactionStop, missing, number, repeat,
+    Body, CommitDurability, RegisteredTransactions, RowResult, TransactionContender, TransactionRows,
+    TransactionStop, missing, number, repeat,
 };
 use crate::rival::store::rocksdb::{
     RocksDbPointer, checked, rocksdb_free, rocksdb_options_create, rocksdb_options_destroy,
@@ -24,22 +22,18 @@ use crate::rival::store::rocksdb::{
 };
 use crate::rival::store::{StoreResult, text};
 
-#[distributed_slice(TRANSACTION_STORES)]
-static OPTIMISTIC: RegisteredTransactions = RegisteredTransactions {
+pub static OPTIMISTIC: RegisteredTransactions = RegisteredTransactions {
     name: "rocksdb-optimistic",
     about: "the system's RocksDB by its C interface, OptimisticTransactionDB, GetForUpdate; keys \
             are checked at the commit, gaps of ranges are not; a thread per core; the log \
             unforced, durable commits with sync",
-    rank: 40,
     open: |folder| Ok(Box::new(RocksDb::open(folder, CheckedBy::Commit)?)),
 };
 
-#[distributed_slice(TRANSACTION_STORES)]
-static LOCKS: RegisteredTransactions = RegisteredTransactions {
+pub static LOCKS: RegisteredTransactions = RegisteredTransactions {
     name: "rocksdb-locks",
     about: "the system's RocksDB by its C interface, TransactionDB, GetForUpdate; keys are locked, \
             gaps of ranges are not; deadlocks are detected; otherwise as rocksdb-optimistic",
-    rank: 41,
     open: |folder| Ok(Box::new(RocksDb::open(folder, CheckedBy::Locks)?)),
 };
 

@@ -1,8 +1,8 @@
 //! The memory that an element takes in a list, set, stream, hash or sorted set.
 
 use super::super::count;
-use super::super::server_under_test::{CLIENT_CORE, LOAD_PIPELINE, ServerUnderTest};
-use super::super::used_memory::{SETTLE, used_memory};
+use super::super::server_under_test::{LOAD_PIPELINE, ServerUnderTest};
+use super::super::used_memory::{growth, used_memory};
 use super::request_family::{FamilyRequest, RequestFamily};
 use super::start;
 use crate::Result;
@@ -12,7 +12,6 @@ use crate::experiment::{Bench, Findings, Judgement};
 use crate::keyset::SeededRandom;
 use crate::result::AxisPoint;
 use crate::rival::server::OURS;
-use crate::sys::pinned;
 
 const MEMORY: MeasureSpec<'_> = MeasureSpec::less("memory", "B/element");
 
@@ -35,14 +34,9 @@ pub fn measure(bench: &mut Bench, scratch: &Scratch) -> Result<()> {
     for (kind, family) in KINDS {
         // Buffers of further connections would count.
         let mut targets = start(bench, scratch, 1)?;
-        let mut before = Vec::new();
-        for target in &mut targets {
-            before.push(used_memory(target.address())?);
-            pinned(CLIENT_CORE, || load(target, family, &order))??;
-        }
-        std::thread::sleep(SETTLE);
-        for (target, before) in targets.iter().zip(before) {
-            let bytes = used_memory(target.address())? - before;
+        let used = |target: &ServerUnderTest<'_>| used_memory(target.address()).map(|bytes| [bytes]);
+        let grown = growth(&mut targets, used, |target| load(target, family, &order))?;
+        for (target, [bytes]) in targets.iter().zip(grown) {
             let each = bytes / order.len() as f64;
             bench.add(MEMORY, target.name, Some(&AxisPoint::name("kind", kind)), each)?;
         }

@@ -17,14 +17,12 @@ mod element_memory;
 mod request_family;
 mod subscribers;
 
-use linkme::distributed_slice;
-
 use super::server_under_test::{self, MANY_CONNECTIONS, ServerSelection, ServerUnderTest, measure_loop};
 use super::{count, cpu, pipelines, rate, requests};
 use crate::Result;
 use crate::experiment::findings::MeasureSpec;
 use crate::experiment::scratch::Scratch;
-use crate::experiment::{Bench, EXPERIMENTS, Experiment, Findings, Judgement};
+use crate::experiment::{Bench, Experiment, Findings, Judgement};
 use crate::keyset::SeededRandom;
 use crate::result::AxisPoint;
 use crate::rival::server::{OURS, REDIS};
@@ -41,10 +39,8 @@ const SERVERS: u64 = 2;
 /// The bytes of a key or an element.
 const ELEMENT_BYTES: u64 = 16;
 
-#[distributed_slice(EXPERIMENTS)]
-static FAMILIES: Experiment = Experiment {
+pub static FAMILIES: Experiment = Experiment {
     name: "server-families",
-    rank: 314,
     title: "Lists, sets, streams, scripts and messages: CPU time and memory of one worker on one \
             core, beside Redis",
     source: "this project's aims",

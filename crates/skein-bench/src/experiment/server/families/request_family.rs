@@ -7,7 +7,7 @@
 
 use crate::Result;
 use crate::keyset::SeededRandom;
-use crate::rival::server::{ANY_DIGITS, BenchClient, resp_bulk, resp_command};
+use crate::rival::server::{ANY_DIGITS, BenchClient, resp_any_id, resp_bulk, resp_command, resp_number};
 
 /// A family of requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -124,15 +124,15 @@ impl RequestFamily {
             }
             Self::SetAdd => {
                 resp_command(out, &[b"SADD", SET, &element]);
-                expect_number(expected, usize::from(!present));
+                resp_number(expected, usize::from(!present));
             }
             Self::SetContains => {
                 resp_command(out, &[b"SISMEMBER", SET, &element]);
-                expect_number(expected, usize::from(present));
+                resp_number(expected, usize::from(present));
             }
             Self::StreamAdd => {
                 resp_command(out, &[b"XADD", STREAM, b"*", b"field", &element]);
-                expect_id(expected);
+                resp_any_id(expected);
             }
             Self::StreamRead => {
                 let group: [&[u8]; 3] = [b"GROUP", GROUP, b"consumer"];
@@ -141,25 +141,25 @@ impl RequestFamily {
                 expected.extend_from_slice(b"*1\r\n*2\r\n");
                 resp_bulk(expected, STREAM);
                 expected.extend_from_slice(b"*1\r\n*2\r\n");
-                expect_id(expected);
+                resp_any_id(expected);
                 expected.extend_from_slice(b"*2\r\n$5\r\nfield\r\n");
                 expect_element(expected);
             }
             Self::Script => {
                 resp_command(out, &[b"EVALSHA", SCRIPT_SHA1, b"1", &key(number), b"5"]);
-                expect_number(expected, 6);
+                resp_number(expected, 6);
             }
             Self::Publish(subscribers) => {
                 resp_command(out, &[b"PUBLISH", CHANNEL, MESSAGE]);
-                expect_number(expected, subscribers);
+                resp_number(expected, subscribers);
             }
             Self::HashSet => {
                 resp_command(out, &[b"HSET", b"hash", format!("field:{number:010}").as_bytes(), &element]);
-                expect_number(expected, 1);
+                resp_number(expected, 1);
             }
             Self::SortedSetAdd => {
                 resp_command(out, &[b"ZADD", b"sorted set", number.to_string().as_bytes(), &element]);
-                expect_number(expected, 1);
+                resp_number(expected, 1);
             }
         }
     }
@@ -191,7 +191,7 @@ impl RequestFamily {
         for (request, length) in requests.iter().zip(lengths) {
             client.ask_pattern(0, |out, expected| {
                 resp_command(out, request);
-                expect_number(expected, length);
+                resp_number(expected, length);
             })?;
         }
         client.finish()
@@ -202,20 +202,10 @@ fn key(number: u32) -> Vec<u8> {
     format!("key:{number:012}").into_bytes()
 }
 
-fn expect_number(expected: &mut Vec<u8>, number: usize) {
-    expected.extend_from_slice(format!(":{number}\r\n").as_bytes());
-}
-
 /// Appends an element with any number.
 fn expect_element(expected: &mut Vec<u8>) {
     expected.extend_from_slice(b"$16\r\nelement:");
     expected.extend_from_slice(&[ANY_DIGITS, b'\r', b'\n']);
-}
-
-/// Appends any identifier of a stream's entry.
-fn expect_id(expected: &mut Vec<u8>) {
-    expected.extend_from_slice(&[b'$', ANY_DIGITS, b'\r', b'\n']);
-    expected.extend_from_slice(&[ANY_DIGITS, b'-', ANY_DIGITS, b'\r', b'\n']);
 }
 
 #[cfg(test)]

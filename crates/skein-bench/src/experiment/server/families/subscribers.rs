@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 use super::request_family::{CHANNEL, MESSAGE};
-use crate::rival::server::{resp_bulk, resp_command};
+use crate::rival::server::{resp_bulk, resp_command, resp_number};
 use crate::{Error, Result};
 
 /// The time limit of a message; a slower one is an error.
@@ -112,12 +112,12 @@ impl SubscriberSocket {
 }
 
 /// Subscribes or unsubscribes a connection, which then has this many channels.
-fn change(socket: &mut TcpStream, verb: &str, channels: u8) -> Result<()> {
+fn change(socket: &mut TcpStream, verb: &str, channels: usize) -> Result<()> {
     let (mut request, mut expected) = (Vec::new(), b"*3\r\n".to_vec());
     resp_command(&mut request, &[verb.as_bytes(), CHANNEL]);
     resp_bulk(&mut expected, verb.as_bytes());
     resp_bulk(&mut expected, CHANNEL);
-    expected.extend_from_slice(format!(":{channels}\r\n").as_bytes());
+    resp_number(&mut expected, channels);
     let mut reply = vec![0; expected.len()];
     socket.write_all(&request).and_then(|()| socket.read_exact(&mut reply)).map_err(failed)?;
     if reply == expected { Ok(()) } else { Err(wrong(&reply)) }

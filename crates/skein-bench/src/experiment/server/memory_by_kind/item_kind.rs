@@ -1,6 +1,6 @@
 //! The kinds of items: each with the request that adds one, and its reply.
 
-use crate::rival::server::{ANY_DIGITS, resp_command};
+use crate::rival::server::{resp_any_id, resp_command, resp_number};
 
 /// A kind of items: keys of their own, or the elements of one key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -145,11 +145,8 @@ impl Reply {
     fn append(self, expected: &mut Vec<u8>) {
         match self {
             Self::Ok => expected.extend_from_slice(b"+OK\r\n"),
-            Self::Number(number) => expected.extend_from_slice(format!(":{number}\r\n").as_bytes()),
-            Self::Id => {
-                expected.extend_from_slice(&[b'$', ANY_DIGITS, b'\r', b'\n']);
-                expected.extend_from_slice(&[ANY_DIGITS, b'-', ANY_DIGITS, b'\r', b'\n']);
-            }
+            Self::Number(number) => resp_number(expected, number),
+            Self::Id => resp_any_id(expected),
         }
     }
 }

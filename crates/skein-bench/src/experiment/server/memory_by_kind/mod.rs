@@ -14,20 +14,15 @@
 
 mod item_kind;
 
-use linkme::distributed_slice;
-
 use super::count;
-use super::server_under_test::{
-    self, CLIENT_CORE, LOAD_PIPELINE, ServerSelection, ServerUnderTest, row_bytes,
-};
-use super::used_memory::{SETTLE, used_memory};
+use super::server_under_test::{self, LOAD_PIPELINE, ServerSelection, ServerUnderTest, row_bytes};
+use super::used_memory::{growth, used_memory};
 use crate::experiment::findings::MeasureSpec;
 use crate::experiment::scratch::Scratch;
-use crate::experiment::{Bench, EXPERIMENTS, Experiment, Findings, Judgement};
+use crate::experiment::{Bench, Experiment, Findings, Judgement};
 use crate::keyset::mix;
 use crate::result::AxisPoint;
 use crate::rival::server::{OURS, REDIS, VALKEY};
-use crate::sys::pinned;
 use crate::{Error, Result};
 use item_kind::ItemKind;
 
@@ -39,10 +34,8 @@ const SERVERS: u64 = 3;
 /// The most bytes of an item: those of the ten members of a sorted set.
 const ITEM_BYTES: u64 = 1000;
 
-#[distributed_slice(EXPERIMENTS)]
-static MEMORY_BY_KIND: Experiment = Experiment {
+pub static MEMORY_BY_KIND: Experiment = Experiment {
     name: "server-memory",
-    rank: 315,
     title: "memory of strings, small collections and elements of large ones, with random keys, \
             beside Redis and Valkey",
     source: "this project's aims",
@@ -67,17 +60,12 @@ fn measure(bench: &mut Bench, scratch: &Scratch, kind: ItemKind) -> Result<()> {
     let wanted = ServerSelection { connections: 1, also: &[VALKEY], ..wanted };
     let mut targets = server_under_test::start_empty(bench, scratch, &wanted)?;
     bench.step(&kind.name());
-    let mut before = Vec::new();
-    for target in &mut targets {
-        before.push(sizes(target)?);
-        pinned(CLIENT_CORE, || load(target, kind, bench.plan.seed, count(&bench.plan)))??;
-    }
-    std::thread::sleep(SETTLE);
+    let (seed, items) = (bench.plan.seed, count(&bench.plan));
+    let grown = growth(&mut targets, sizes, |target| load(target, kind, seed, items))?;
     let at = AxisPoint::name("kind", &kind.name());
-    for (target, before) in targets.iter().zip(before) {
-        for ((measure, before), after) in [USED, RESIDENT].into_iter().zip(before).zip(sizes(target)?) {
-            let each = (after - before) / count(&bench.plan) as f64;
-            bench.add(measure, target.name, Some(&at), each)?;
+    for (target, grown) in targets.iter().zip(grown) {
+        for (measure, bytes) in [USED, RESIDENT].into_iter().zip(grown) {
+            bench.add(measure, target.name, Some(&at), bytes / items as f64)?;
         }
     }
     Ok(())

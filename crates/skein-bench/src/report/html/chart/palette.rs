@@ -122,7 +122,7 @@ fn known(name: &str) -> Option<usize> {
 /// dash.
 fn own(name: &str) -> Option<usize> {
     let (index, apart) = name.strip_suffix(", processes").map_or((name, 0), |index| (index, HUES));
-    let indexes = index::all().into_iter().filter(|entry| entry.ours()).skip(1);
+    let indexes = index::all().into_iter().filter(|entry| entry.role == index::IndexRole::Ours).skip(1);
     indexes.zip(OWN..).find_map(|(entry, look)| (entry.name == index).then_some(look + apart))
 }
 
@@ -150,7 +150,7 @@ mod tests {
     #[test]
     fn our_indexes_have_fixed_looks_that_no_rival_has() {
         let mut looks = BTreeSet::new();
-        for entry in index::all().into_iter().filter(|entry| entry.ours()) {
+        for entry in index::all().into_iter().filter(|entry| entry.role == index::IndexRole::Ours) {
             for name in [entry.name.to_owned(), format!("{}, processes", entry.name)] {
                 let look = known(&name).expect("known");
                 assert!(look < LOOKS && looks.insert(look), "{name} looks like another");

@@ -3,14 +3,13 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use linkme::distributed_slice;
 use skein_index::cuckoo_trie::variant::{
     CuckooSettings, CuckooStandard, CuckooTrieVariant, CuckooWithoutPrefetch,
 };
 use skein_index::{Collector, Inline, OrderedIndex};
 
-use super::{OurIndex, OurIndexKind};
-use crate::rival::index::{ENTRIES, RegisteredIndex};
+use super::{OurIndexKind, step, whole};
+use crate::rival::index::RegisteredIndex;
 
 /// Its name in reports.
 pub const NAME: &str = "skein-cuckoo-trie";
@@ -25,26 +24,17 @@ pub const ROOM: &str = "cuckoo trie + room";
 /// The part of its memory other than keys and values.
 pub const TABLE: &str = "table";
 
-#[distributed_slice(ENTRIES)]
-static WHOLE: RegisteredIndex = RegisteredIndex::shared::<OurIndex<CuckooTrieOf<CuckooStandard, false>>>(3);
-
-#[distributed_slice(ENTRIES)]
-static NO_PREFETCH: RegisteredIndex =
-    RegisteredIndex::shared::<OurIndex<CuckooTrieOf<CuckooWithoutPrefetch, false>>>(310).as_step_of(NAME);
-
-#[distributed_slice(ENTRIES)]
-static WITH_ROOM: RegisteredIndex =
-    RegisteredIndex::shared::<OurIndex<CuckooTrieOf<CuckooStandard, true>>>(311).as_step_of(NAME);
+pub static ENTRIES: [RegisteredIndex; 3] = [
+    whole::<CuckooTrieOf<CuckooStandard, false>>(),
+    step::<CuckooTrieOf<CuckooWithoutPrefetch, false>>(SERIAL),
+    step::<CuckooTrieOf<CuckooStandard, true>>(ROOM),
+];
 
 struct CuckooTrieOf<V, const R: bool>(PhantomData<V>);
 
 impl<V: CuckooSettings, const R: bool> OurIndexKind for CuckooTrieOf<V, R> {
     type Index = CuckooTrieVariant<Inline<u64>, V>;
-    const NAME: &'static str = match (V::PREFETCH, R) {
-        (true, false) => NAME,
-        (true, true) => ROOM,
-        (false, _) => SERIAL,
-    };
+    const NAME: &'static str = NAME;
     const ABOUT: &'static str = "CuckooTrie<Inline<u64>>, as it comes but for what its name says";
 
     fn empty() -> Self::Index {

@@ -3,14 +3,13 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use linkme::distributed_slice;
 use skein_index::mlp_index::variant::{
     MlpIndexVariant, MlpSettings, MlpStandard, MlpWithAllLevels, MlpWithoutPrefetch,
 };
 use skein_index::{Collector, Inline, OrderedIndex};
 
-use super::{OurIndex, OurIndexKind};
-use crate::rival::index::{ENTRIES, RegisteredIndex};
+use super::{OurIndexKind, step, whole};
+use crate::rival::index::RegisteredIndex;
 
 /// Its name in reports.
 pub const NAME: &str = "skein-mlp";
@@ -24,26 +23,17 @@ pub const LEVELS: &str = "mlp - levels";
 /// The variant that prefetches no bucket.
 pub const SERIAL: &str = "mlp - prefetch";
 
-#[distributed_slice(ENTRIES)]
-static WHOLE: RegisteredIndex = RegisteredIndex::shared::<OurIndex<MlpIndexOf<MlpStandard>>>(5);
-
-#[distributed_slice(ENTRIES)]
-static EVERY_LEVEL: RegisteredIndex =
-    RegisteredIndex::shared::<OurIndex<MlpIndexOf<MlpWithAllLevels>>>(330).as_step_of(NAME);
-
-#[distributed_slice(ENTRIES)]
-static NO_PREFETCH: RegisteredIndex =
-    RegisteredIndex::shared::<OurIndex<MlpIndexOf<MlpWithoutPrefetch>>>(331).as_step_of(NAME);
+pub static ENTRIES: [RegisteredIndex; 3] = [
+    whole::<MlpIndexOf<MlpStandard>>(),
+    step::<MlpIndexOf<MlpWithAllLevels>>(LEVELS),
+    step::<MlpIndexOf<MlpWithoutPrefetch>>(SERIAL),
+];
 
 struct MlpIndexOf<V>(PhantomData<V>);
 
 impl<V: MlpSettings> OurIndexKind for MlpIndexOf<V> {
     type Index = MlpIndexVariant<Inline<u64>, V>;
-    const NAME: &'static str = match (V::ALL_LEVELS, V::PREFETCH) {
-        (true, _) => LEVELS,
-        (_, false) => SERIAL,
-        _ => NAME,
-    };
+    const NAME: &'static str = NAME;
     const ABOUT: &'static str =
         "MlpIndex<Inline<u64>>, as it comes but for what its name says; here keys of 8 bytes only";
     const KEY_BYTES: (usize, usize) = (8, 8);

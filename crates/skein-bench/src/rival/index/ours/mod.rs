@@ -1,21 +1,22 @@
 //! Our own indexes, through the trait that all of them implement.
 //!
-//! To add one: write a file here that implements [`OurIndexKind`] and registers [`OurIndex`] of it,
-//! as `masstree.rs` does, and add its `mod` line. Its name must be `skein-` followed by the name of
-//! its `IndexKind`, so that the servers on each index have the same names.
+//! To add one: write a file here that implements [`OurIndexKind`] and has its `ENTRIES`, as
+//! `masstree.rs` does, and add its `mod` line and its line in [`super::ENTRIES`]. Its name must be
+//! `skein-` followed by the name of its `IndexKind`, so that the servers on each index have the same
+//! names.
 //!
-//! `cuckoo_trie`, `mlp_index`, `skip_list` and `wormhole` also register variants, which lack an
-//! idea of their paper or of ours.
+//! `cuckoo_trie`, `mlp_index`, `skip_list` and `wormhole` also have variants, which lack an idea of
+//! their paper or of ours.
 
-mod cuckoo_trie;
-mod masstree;
-mod mlp_index;
-mod skip_list;
-mod wormhole;
+pub mod cuckoo_trie;
+pub mod masstree;
+pub mod mlp_index;
+pub mod skip_list;
+pub mod wormhole;
 
 use skein_index::{Cursor, Inline, LocalGuard, MemoryUsage, OrderedIndex};
 
-use super::{IndexAbilities, IndexContender};
+use super::{IndexAbilities, IndexContender, IndexRole, RegisteredIndex};
 
 pub use cuckoo_trie::{
     NAME as CUCKOO_TRIE, ROOM as CUCKOO_TRIE_WITH_ROOM, SERIAL as CUCKOO_TRIE_SERIAL,
@@ -32,6 +33,7 @@ pub use wormhole::{FOR_ONE_THREAD as WORMHOLE_FOR_ONE_THREAD, NAME as WORMHOLE, 
 /// One of our indexes, as the bench configures it.
 trait OurIndexKind: 'static {
     type Index: OrderedIndex<Inline<u64>> + 'static;
+    /// The name of the index in its default configuration.
     const NAME: &'static str;
     const ABOUT: &'static str;
     /// The least and the greatest length of its keys.
@@ -49,6 +51,16 @@ trait OurIndexKind: 'static {
     fn parts(index: &mut Self::Index) -> Result<Vec<(&'static str, usize)>, String> {
         Ok(two_parts(index.memory()))
     }
+}
+
+/// Returns the entry of one of our indexes.
+const fn whole<N: OurIndexKind>() -> RegisteredIndex {
+    RegisteredIndex { role: IndexRole::Ours, ..RegisteredIndex::shared::<OurIndex<N>>() }
+}
+
+/// Returns the entry of a variant of one of our indexes.
+const fn step<N: OurIndexKind>(name: &'static str) -> RegisteredIndex {
+    whole::<N>().as_step_of(N::NAME, name)
 }
 
 /// One of our indexes as a contender.

@@ -3,7 +3,6 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use linkme::distributed_slice;
 use skein_index::wormhole::variant::{
     WormholeBase, WormholeForOneThread, WormholeSettings, WormholeStandard, WormholeVariant,
     WormholeWithFourProbes, WormholeWithIncrementalHash, WormholeWithLeafTags, WormholeWithTags,
@@ -11,8 +10,8 @@ use skein_index::wormhole::variant::{
 };
 use skein_index::{Collector, Inline, OrderedIndex};
 
-use super::{OurIndex, OurIndexKind};
-use crate::rival::index::{ENTRIES, RegisteredIndex};
+use super::{OurIndex, OurIndexKind, step, whole};
+use crate::rival::index::RegisteredIndex;
 
 /// Its name in reports.
 pub const NAME: &str = "skein-wormhole";
@@ -23,57 +22,26 @@ pub const TRIE: &str = "trie of anchors";
 /// The variant without locks and versions.
 pub const FOR_ONE_THREAD: &str = "wormhole, one thread";
 
-#[distributed_slice(ENTRIES)]
-static WHOLE: RegisteredIndex = RegisteredIndex::shared::<OurIndex<WormholeOf<WormholeStandard>>>(2);
-
-// The steps of Wormhole's figure 11, in order.
-#[distributed_slice(ENTRIES)]
-static BASE: RegisteredIndex =
-    RegisteredIndex::shared::<OurIndex<WormholeOf<WormholeBase>>>(210).as_step_of(NAME);
-
-#[distributed_slice(ENTRIES)]
-static TAGS: RegisteredIndex =
-    RegisteredIndex::shared::<OurIndex<WormholeOf<WormholeWithTags>>>(211).as_step_of(NAME);
-
-#[distributed_slice(ENTRIES)]
-static INCREMENTAL: RegisteredIndex =
-    RegisteredIndex::shared::<OurIndex<WormholeOf<WormholeWithIncrementalHash>>>(212).as_step_of(NAME);
-
-#[distributed_slice(ENTRIES)]
-static LEAF_TAGS: RegisteredIndex =
-    RegisteredIndex::shared::<OurIndex<WormholeOf<WormholeWithLeafTags>>>(213).as_step_of(NAME);
-
-// The variants without one of our additions each; they are compared with the default index.
-#[distributed_slice(ENTRIES)]
-static MIDDLE: RegisteredIndex =
-    RegisteredIndex::shared::<OurIndex<WormholeOf<WormholeWithoutShortAnchors>>>(214).as_step_of(NAME);
-
-#[distributed_slice(ENTRIES)]
-static PROBES_2: RegisteredIndex =
-    RegisteredIndex::shared::<OurIndex<WormholeOf<WormholeWithTwoProbes>>>(215).as_step_of(NAME);
-
-#[distributed_slice(ENTRIES)]
-static PROBES_4: RegisteredIndex =
-    RegisteredIndex::shared::<OurIndex<WormholeOf<WormholeWithFourProbes>>>(216).as_step_of(NAME);
-
-/// The cost of locks and versions.
-#[distributed_slice(ENTRIES)]
-static ALONE: RegisteredIndex = RegisteredIndex::alone::<OurIndex<WormholeAlone>>(217).as_step_of(NAME);
+pub static ENTRIES: [RegisteredIndex; 9] = [
+    whole::<WormholeOf<WormholeStandard>>(),
+    // The steps of Wormhole's figure 11, in order.
+    step::<WormholeOf<WormholeBase>>("wormhole, base"),
+    step::<WormholeOf<WormholeWithTags>>("wormhole + tags"),
+    step::<WormholeOf<WormholeWithIncrementalHash>>("wormhole + tags + incremental hash"),
+    step::<WormholeOf<WormholeWithLeafTags>>("wormhole + tags + incremental hash + leaf tags"),
+    // Without one of our additions each; they are compared with the default index.
+    step::<WormholeOf<WormholeWithoutShortAnchors>>("wormhole - short anchors"),
+    step::<WormholeOf<WormholeWithTwoProbes>>("wormhole, 2 probes"),
+    step::<WormholeOf<WormholeWithFourProbes>>("wormhole, 4 probes"),
+    // The cost of locks and versions.
+    RegisteredIndex::alone::<OurIndex<WormholeAlone>>().as_step_of(NAME, FOR_ONE_THREAD),
+];
 
 struct WormholeOf<V>(PhantomData<V>);
 
 impl<V: WormholeSettings> OurIndexKind for WormholeOf<V> {
     type Index = WormholeVariant<Inline<u64>, V>;
-    const NAME: &'static str = match (V::TAGS, V::INCREMENTAL_HASH, V::LEAF_TAGS, V::POSITION) {
-        (false, ..) => "wormhole, base",
-        (_, false, ..) => "wormhole + tags",
-        (_, _, false, _) => "wormhole + tags + incremental hash",
-        (_, _, _, false) => "wormhole + tags + incremental hash + leaf tags",
-        _ if !V::SHORT_ANCHORS => "wormhole - short anchors",
-        _ if V::PROBES == 2 => "wormhole, 2 probes",
-        _ if V::PROBES == 4 => "wormhole, 4 probes",
-        _ => NAME,
-    };
+    const NAME: &'static str = NAME;
     const ABOUT: &'static str = "Wormhole<Inline<u64>>, as it comes but for what its name says";
 
     fn empty() -> Self::Index {

@@ -6,7 +6,10 @@ mod resp;
 mod sorted_set;
 
 pub use memcached::MEMCACHED;
-pub use resp::{HASHES as RESP_HASHES, VALUES as RESP_VALUES, bulk as resp_bulk, command as resp_command};
+pub use resp::{
+    HASHES as RESP_HASHES, VALUES as RESP_VALUES, any_id as resp_any_id, bulk as resp_bulk,
+    command as resp_command, number as resp_number,
+};
 pub use sorted_set::{SCORED as RESP_SCORED, SORTED as RESP_SORTED, score};
 
 /// The number of columns in a row.

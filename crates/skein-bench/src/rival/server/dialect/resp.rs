@@ -1,5 +1,7 @@
 //! RESP2, the protocol of Redis and SkeinDB.
 
+use crate::rival::server::ANY_DIGITS;
+
 use super::{COLUMN_BYTES, COLUMNS, Dialect, DialectRequest, NeighbourKeys, NeighbourRows, push};
 
 /// Rows as hashes, with the column numbers as fields.
@@ -43,6 +45,17 @@ pub fn command(out: &mut Vec<u8>, words: &[&[u8]]) {
     }
 }
 
+/// Appends a number.
+pub fn number(out: &mut Vec<u8>, number: usize) {
+    push(out, format_args!(":{number}\r\n"));
+}
+
+/// Appends the pattern of any identifier of a stream's entry.
+pub fn any_id(expected: &mut Vec<u8>) {
+    expected.extend_from_slice(&[b'$', ANY_DIGITS, b'\r', b'\n']);
+    expected.extend_from_slice(&[ANY_DIGITS, b'-', ANY_DIGITS, b'\r', b'\n']);
+}
+
 impl Dialect for RespDialect {
     fn ask(&self, request: DialectRequest<'_>, out: &mut Vec<u8>, expected: &mut Vec<u8>) {
         match (request, self.rows) {
@@ -66,7 +79,7 @@ impl Dialect for RespDialect {
                 let mut words: Vec<&[u8]> = vec![b"HSET", key];
                 words.extend(NAMES.iter().zip(columns).flat_map(|(name, column)| [*name, &column[..]]));
                 command(out, &words);
-                push(expected, format_args!(":{COLUMNS}\r\n"));
+                number(expected, COLUMNS);
             }
             (DialectRequest::GetRow(key, columns), RespRowType::Strings) => {
                 command(out, &[b"GET", key]);
@@ -83,7 +96,7 @@ impl Dialect for RespDialect {
             (DialectRequest::SetColumn(key, column, value), RespRowType::Strings) => {
                 let at = (column * COLUMN_BYTES).to_string();
                 command(out, &[b"SETRANGE", key, at.as_bytes(), value]);
-                push(expected, format_args!(":{}\r\n", COLUMNS * COLUMN_BYTES));
+                number(expected, COLUMNS * COLUMN_BYTES);
             }
             (DialectRequest::SetColumn(key, column, value), RespRowType::Hashes) => {
                 command(out, &[b"HSET", key, NAMES[column], value]);
