@@ -37,30 +37,21 @@ pub(super) fn parse(line: u64, fields: Vec<Vec<u8>>) -> Result<TextRecord, Strin
             let expires = time_of(time).ok_or_else(|| neither(fields.len()))?;
             (RecordBody::Value(fields.swap_remove(0)), Some(expires))
         }
-        [.., end] if fields.len() % 2 == 1 && end.starts_with(SORTED_SET) => {
-            let expires = typed_time(end, SORTED_SET)?;
-            fields.pop();
-            (RecordBody::Members(members(fields)?), expires)
-        }
-        [.., end] if fields.len() % 2 == 1 && end.starts_with(SET) => {
-            let expires = typed_time(end, SET)?;
-            fields.pop();
-            (RecordBody::Set(alone(fields, "member", "set")?), expires)
-        }
-        [.., end] if fields.len() % 2 == 1 && end.starts_with(LIST) => {
-            let expires = typed_time(end, LIST)?;
-            fields.pop();
-            (RecordBody::List(alone(fields, "element", "list")?), expires)
-        }
-        [.., end] if fields.len() % 2 == 1 && end.starts_with(STREAM) => {
-            let expires = typed_time(end, STREAM)?;
-            fields.pop();
-            (RecordBody::Stream(streams::parse(pairs(fields))?), expires)
-        }
         [.., end] if fields.len() % 2 == 1 => {
-            let expires = time_of(end).ok_or_else(|| neither(fields.len()))?;
+            let word = [SORTED_SET, SET, LIST, STREAM].into_iter().find(|word| end.starts_with(word));
+            let expires = match word {
+                Some(word) => typed_time(end, word)?,
+                None => Some(time_of(end).ok_or_else(|| neither(fields.len()))?),
+            };
             fields.pop();
-            (RecordBody::Columns(pairs(fields)), Some(expires))
+            let body = match word {
+                Some(SORTED_SET) => RecordBody::Members(members(fields)?),
+                Some(SET) => RecordBody::Set(alone(fields, "member", "set")?),
+                Some(LIST) => RecordBody::List(alone(fields, "element", "list")?),
+                Some(_) => RecordBody::Stream(streams::parse(pairs(fields))?),
+                None => RecordBody::Columns(pairs(fields)),
+            };
+            (body, expires)
         }
         _ => (RecordBody::Columns(pairs(fields)), None),
     };

@@ -128,6 +128,7 @@ impl ListAppend {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::remote::peer::FakeServer;
 
     /// A server with one list. It may lose its connection before a reply, or limit its replies.
     #[derive(Default)]
@@ -147,27 +148,17 @@ mod tests {
         }
     }
 
-    impl CommandPeer for FakePeer {
-        fn select(&mut self, database: u32) -> Result<(), Failure> {
-            panic!("SELECT {database} is not expected")
-        }
+    impl FakeServer for FakePeer {
+        const REPEATS: bool = true;
 
-        fn address(&self) -> &'static str {
-            "fake"
-        }
-
-        fn prefix(&self) -> &'static str {
-            ""
-        }
-
-        fn call(&mut self, command: &[&[u8]]) -> Result<Reply, Failure> {
+        fn answer(&mut self, command: &[&[u8]]) -> Reply {
             let number = |at: usize| -> usize { String::from_utf8_lossy(command[at]).parse().unwrap() };
             let name = String::from_utf8_lossy(command[0]).into_owned();
             self.asked.push(name.clone());
             if command[1] != b"list" {
-                return Ok(Reply::Error("WRONGTYPE Operation".to_owned()));
+                return Reply::Error("WRONGTYPE Operation".to_owned());
             }
-            Ok(match &*name {
+            match &*name {
                 "LLEN" => self.len(),
                 "RPUSH" => {
                     for _ in 0..=std::mem::take(&mut self.losses) {
@@ -185,24 +176,16 @@ mod tests {
                     let rest = self.list.iter().skip(number(2));
                     let found: Vec<_> = rest.take(number(3) + 1 - number(2)).cloned().collect();
                     if found.len() > self.limit {
-                        return Ok(Reply::Error(format!("ERR {TOO_LONG} of 9 bytes")));
+                        return Reply::Error(format!("ERR {TOO_LONG} of 9 bytes"));
                     }
                     Reply::Array(found.into_iter().map(Reply::Bulk).collect())
                 }
                 _ => Reply::Error(format!("ERR unknown command {name}")),
-            })
+            }
         }
 
-        fn pipeline<C: AsRef<[A]>, A: AsRef<[u8]>>(&mut self, _: &[C]) -> Result<Vec<Reply>, Failure> {
-            Ok(Vec::new())
-        }
-
-        fn connection(&self) -> u64 {
+        fn answered_by(&self) -> u64 {
             self.connection
-        }
-
-        fn repeats(&self) -> bool {
-            true
         }
     }
 

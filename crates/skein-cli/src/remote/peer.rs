@@ -97,3 +97,49 @@ pub(super) fn way_out(text: &str, prefix: &str) -> String {
         String::new()
     }
 }
+
+/// A server for tests, which has no connection that could fail.
+#[cfg(test)]
+pub trait FakeServer {
+    /// Whether a command may run twice.
+    const REPEATS: bool = false;
+
+    /// Returns the reply to a command.
+    fn answer(&mut self, command: &[&[u8]]) -> Reply;
+
+    /// Returns the number of the connection that answered last.
+    fn answered_by(&self) -> u64 {
+        0
+    }
+}
+
+#[cfg(test)]
+impl<S: FakeServer> CommandPeer for S {
+    fn address(&self) -> &'static str {
+        "fake"
+    }
+
+    fn prefix(&self) -> &'static str {
+        ""
+    }
+
+    fn select(&mut self, database: u32) -> Result<(), Failure> {
+        panic!("SELECT {database} is not expected")
+    }
+
+    fn call(&mut self, command: &[&[u8]]) -> Result<Reply, Failure> {
+        Ok(self.answer(command))
+    }
+
+    fn pipeline<C: AsRef<[A]>, A: AsRef<[u8]>>(&mut self, _: &[C]) -> Result<Vec<Reply>, Failure> {
+        Ok(Vec::new())
+    }
+
+    fn connection(&self) -> u64 {
+        self.answered_by()
+    }
+
+    fn repeats(&self) -> bool {
+        S::REPEATS
+    }
+}

@@ -193,44 +193,17 @@ pub struct DumpPieces<'o> {
 }
 
 impl DumpPieces<'_> {
-    pub fn column(&mut self, name: &[u8], value: &[u8]) -> ControlFlow<()> {
-        let column = (name.to_vec(), value.to_vec());
-        match &mut self.body {
-            Some(RecordBody::Columns(columns)) => columns.push(column),
-            body => *body = Some(RecordBody::Columns(vec![column])),
-        }
-        self.added(name.len() + value.len())
-    }
+    /// Adds columns, members, elements or entries of this many bytes. They follow those before.
+    pub fn add(&mut self, bytes: usize, more: RecordBody) -> ControlFlow<()> {
+        use RowPiece::{Columns, List, Members, Set, Stream};
 
-    pub fn member(&mut self, member: &[u8], score: f64) -> ControlFlow<()> {
-        let bytes = member.len();
-        let member = (member.to_vec(), score);
-        match &mut self.body {
-            Some(RecordBody::Members(members)) => members.push(member),
-            body => *body = Some(RecordBody::Members(vec![member])),
+        match (&mut self.body, more) {
+            (Some(Columns(all)), Columns(more)) => all.extend(more),
+            (Some(Members(all)), Members(more)) => all.extend(more),
+            (Some(Set(all)), Set(more)) | (Some(List(all)), List(more)) => all.extend(more),
+            (Some(Stream(StreamPart::Entries(all))), Stream(StreamPart::Entries(more))) => all.extend(more),
+            (body, more) => *body = Some(more),
         }
-        self.added(bytes)
-    }
-
-    /// Adds a member of a set that is not sorted.
-    pub fn plain_member(&mut self, member: &[u8]) -> ControlFlow<()> {
-        match &mut self.body {
-            Some(RecordBody::Set(members)) => members.push(member.to_vec()),
-            body => *body = Some(RecordBody::Set(vec![member.to_vec()])),
-        }
-        self.added(member.len())
-    }
-
-    /// Adds an element of a list, which follows those before.
-    pub fn element(&mut self, element: &[u8]) -> ControlFlow<()> {
-        match &mut self.body {
-            Some(RecordBody::List(elements)) => elements.push(element.to_vec()),
-            body => *body = Some(RecordBody::List(vec![element.to_vec()])),
-        }
-        self.added(element.len())
-    }
-
-    fn added(&mut self, bytes: usize) -> ControlFlow<()> {
         self.len += 1;
         self.bytes += bytes;
         let is_full = self.len >= RowPiece::MEMBERS || self.bytes >= RowPiece::BYTES;
@@ -252,11 +225,7 @@ impl DumpPieces<'_> {
         };
         entries.into_iter().try_for_each(|entry| {
             let bytes = entry.fields.iter().map(|(name, value)| name.len() + value.len()).sum();
-            match &mut self.body {
-                Some(RecordBody::Stream(StreamPart::Entries(entries))) => entries.push(entry),
-                body => *body = Some(RecordBody::Stream(StreamPart::Entries(vec![entry]))),
-            }
-            self.added(bytes)
+            self.add(bytes, RecordBody::Stream(StreamPart::Entries(vec![entry])))
         })
     }
 

@@ -9,6 +9,7 @@ use skeindb::client::Reply;
 use super::DumpOutput;
 use super::output::DumpPieces;
 use crate::exit::Failure;
+use crate::format::RecordBody;
 use crate::remote::{CommandPeer, ListPiece, ListRead, StreamPiece, StreamRead, is_changed};
 
 /// Columns or members per step of a scan.
@@ -167,11 +168,13 @@ pub fn add_items(
     pieces: &mut DumpPieces<'_>,
 ) -> Result<ControlFlow<()>, Failure> {
     if kind == CollectionType::List {
-        return Ok(items.iter().try_for_each(|element| pieces.element(element)));
+        let add = |element: Vec<u8>| pieces.add(element.len(), RecordBody::List(vec![element]));
+        return Ok(items.into_iter().try_for_each(add));
     }
     if kind == CollectionType::Set {
         items.sort_unstable();
-        return Ok(items.iter().try_for_each(|member| pieces.plain_member(member)));
+        let add = |member: Vec<u8>| pieces.add(member.len(), RecordBody::Set(vec![member]));
+        return Ok(items.into_iter().try_for_each(add));
     }
     let mut items = items.into_iter();
     let mut found: Vec<_> = std::iter::from_fn(|| Some((items.next()?, items.next()?))).collect();
@@ -181,9 +184,9 @@ pub fn add_items(
     for (name, text) in found {
         let added = if kind == CollectionType::SortedSet {
             let score = parse_double(&text).ok_or_else(|| peer.unexpected(&Reply::Bulk(text)))?;
-            pieces.member(&name, score)
+            pieces.add(name.len(), RecordBody::Members(vec![(name, score)]))
         } else {
-            pieces.column(&name, &text)
+            pieces.add(name.len() + text.len(), RecordBody::Columns(vec![(name, text)]))
         };
         if added.is_break() {
             return Ok(added);

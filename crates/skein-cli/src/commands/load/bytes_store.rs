@@ -2,8 +2,8 @@
 
 use skein_disk::DiskStore;
 
+use super::RecordSink;
 use super::report::LoadReport;
-use super::{RecordSink, WANTS_SERVER};
 use crate::disk;
 use crate::exit::Failure;
 use crate::format::{RecordBody, TextRecord};
@@ -45,11 +45,6 @@ impl RecordSink for BytesSink {
             Err(error) if error.refuses_contents() => self.report.refuse(record.line, &error.to_string()),
             Err(error) => return Err(disk::failure(&error)),
         }
-        Ok(())
-    }
-
-    fn library(&mut self, number: u64, _: &[u8]) -> Result<(), Failure> {
-        self.report.refuse(number, WANTS_SERVER);
         Ok(())
     }
 

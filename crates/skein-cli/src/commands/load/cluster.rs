@@ -9,9 +9,9 @@
 use skein_data::StreamPart;
 use skeindb::client::Reply;
 
+use super::RecordSink;
 use super::commands::{LoadReplies, SentCommand, each};
 use super::report::LoadReport;
-use super::{RecordSink, WANTS_SERVER};
 use crate::exit::Failure;
 use crate::format::{RecordBody, TextRecord};
 use crate::remote::{ClusterPeer, CommandPeer, ListAppend, write_stream_part};
@@ -28,22 +28,13 @@ pub struct ClusterSink {
     lines: Vec<SentCommand>,
     bytes: usize,
     replies: LoadReplies,
-    report: LoadReport,
 }
 
 impl ClusterSink {
     /// Returns a sink that sends batches of `batch` records.
     pub fn new(peer: ClusterPeer, batch: usize, report: &LoadReport) -> Self {
         let replies = LoadReplies::new(report, peer.address());
-        Self {
-            peer,
-            batch,
-            commands: Vec::new(),
-            lines: Vec::new(),
-            bytes: 0,
-            replies,
-            report: report.clone(),
-        }
+        Self { peer, batch, commands: Vec::new(), lines: Vec::new(), bytes: 0, replies }
     }
 
     fn flush(&mut self) -> Result<(), Failure> {
@@ -119,11 +110,6 @@ impl RecordSink for ClusterSink {
             sent.last = true;
         }
         if self.commands.len() < self.batch && self.bytes < BATCH_BYTES { Ok(()) } else { self.flush() }
-    }
-
-    fn library(&mut self, number: u64, _: &[u8]) -> Result<(), Failure> {
-        self.report.refuse(number, WANTS_SERVER);
-        Ok(())
     }
 
     fn finish(mut self: Box<Self>) -> Result<(), Failure> {

@@ -14,10 +14,10 @@ use skein_data::{
 use skein_disk::{DiskError, Durability};
 use skein_store::{Error, StoreOptions};
 
+use super::RecordSink;
 use super::bytes_store::BytesSink;
 use super::queue::WorkQueue;
 use super::report::LoadReport;
-use super::{RecordSink, WANTS_SERVER};
 use crate::exit::Failure;
 use crate::format::TextRecord;
 use crate::target::{self, FolderContents, FolderTarget};
@@ -109,11 +109,6 @@ impl RecordSink for RowsSink {
         } else {
             lane.flush()
         }
-    }
-
-    fn library(&mut self, number: u64, _: &[u8]) -> Result<(), Failure> {
-        self.report.refuse(number, WANTS_SERVER);
-        Ok(())
     }
 
     fn finish(mut self: Box<Self>) -> Result<(), Failure> {
@@ -240,6 +235,8 @@ fn stops(error: &EngineError) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use skein_data::DiskEngine;
     use skein_disk::{DiskOptions, DiskStore, Values};
     use skein_store::StoreLimits;
@@ -248,12 +245,17 @@ mod tests {
     use crate::format::RecordBody;
     use crate::progress::InputProgress;
 
+    /// Opens a disk engine with a small cache.
+    fn engine(folder: &Path) -> Engine {
+        let options = DiskOptions { values: Values::Rows, cache_pages: 16, ..DiskOptions::default() };
+        let store = DiskStore::open(folder, options).unwrap();
+        DiskEngine::new(store, StoreLimits::default()).unwrap().into()
+    }
+
     #[test]
     fn records_larger_than_the_cache_are_loaded() {
         let folder = tempfile::tempdir().unwrap();
-        let options = DiskOptions { values: Values::Rows, cache_pages: 16, ..DiskOptions::default() };
-        let store = DiskStore::open(folder.path(), options).unwrap();
-        let engine: Engine = DiskEngine::new(store, StoreLimits::default()).unwrap().into();
+        let engine = engine(folder.path());
         let report = LoadReport::new(InputProgress::start(None, true).printer(), 0);
         let record = |line: u64| {
             let len = if line % 5 == 3 { 100_000 } else { 900 };
@@ -276,9 +278,7 @@ mod tests {
     #[test]
     fn the_published_records_of_a_list_are_known() {
         let folder = tempfile::tempdir().unwrap();
-        let options = DiskOptions { values: Values::Rows, cache_pages: 16, ..DiskOptions::default() };
-        let store = DiskStore::open(folder.path(), options).unwrap();
-        let engine: Engine = DiskEngine::new(store, StoreLimits::default()).unwrap().into();
+        let engine = engine(folder.path());
         let element = |line: u64| vec![line as u8; 900];
         let record = |line: u64| {
             let (key, body) = if line.is_multiple_of(50) {

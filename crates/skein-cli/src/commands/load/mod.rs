@@ -139,14 +139,14 @@ trait RecordSink {
     fn select(&mut self, database: u64) -> Result<bool, Failure>;
     /// Accepts a record. The report counts it later, as loaded or rejected.
     fn put(&mut self, record: TextRecord) -> Result<(), Failure>;
-    /// Accepts the source of a library of functions, in the same way.
-    fn library(&mut self, number: u64, source: &[u8]) -> Result<(), Failure>;
+    /// Accepts the source of a library of functions, in the same way. Returns false if the target
+    /// has none.
+    fn library(&mut self, _number: u64, _source: &[u8]) -> Result<bool, Failure> {
+        Ok(false)
+    }
     /// Sends the rest. Waits until everything is answered and as durable as the target promises.
     fn finish(self: Box<Self>) -> Result<(), Failure>;
 }
-
-/// Why a library of functions is rejected by other targets.
-const WANTS_SERVER: &str = "a library of functions, which a server has to check; load the file into a server (--to) for its functions";
 
 /// The number of records that were read, and a text about them.
 #[derive(Default)]
@@ -177,8 +177,8 @@ pub fn run(args: &LoadArgs) -> Result<Exit, Failure> {
     let fed = match kind {
         InputKind::Rdb => {
             let again = size.map(|_| args.file.as_path());
-            let source = RdbSource { input: input.read(), again, database: args.database, into };
-            rdb::feed(source, &mut feed, &mut read)
+            let source = RdbSource { again, database: args.database, into };
+            rdb::feed(input.read(), source, &mut feed, &mut read)
         }
         InputKind::Dump(format) | InputKind::Text(format) => {
             let of_dump = matches!(kind, InputKind::Dump(_));

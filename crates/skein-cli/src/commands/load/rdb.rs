@@ -28,9 +28,12 @@ mod streams;
 
 use streams::{StreamFeed, StreamStep, WaitingStream};
 
+/// Why a library of functions is rejected by other targets.
+const WANTS_SERVER: &str = "a library of functions, which a server has to check; load the file into a server (--to) for its functions";
+
 /// A file to load.
-pub struct RdbSource<'s, R> {
-    pub input: R,
+#[derive(Clone, Copy)]
+pub struct RdbSource<'s> {
     /// Its path, if it can be read a second time.
     pub again: Option<&'s Path>,
     /// The only database to load.
@@ -41,7 +44,8 @@ pub struct RdbSource<'s, R> {
 
 /// Loads a file. Counts the keys that were read, also before a failure.
 pub fn feed(
-    source: RdbSource<'_, impl BufRead>,
+    input: impl BufRead,
+    source: RdbSource<'_>,
     load: &mut LoadFeed<'_>,
     read: &mut ReadCounts,
 ) -> Result<(), Failure> {
@@ -51,9 +55,7 @@ pub fn feed(
         sink: &mut **sink,
         report,
         interrupt,
-        again: source.again,
-        database: source.database,
-        into: source.into,
+        source,
         selected: None,
         now: u64::try_from(now.as_millis()).unwrap_or(u64::MAX),
         present: None,
@@ -61,7 +63,7 @@ pub fn feed(
         expired: 0,
         records: 0,
     };
-    let fed = feed.all(source.input, progress);
+    let fed = feed.all(input, progress);
     read.records = feed.records;
     read.about = feed.about();
     fed
@@ -80,11 +82,7 @@ struct RdbFeed<'f> {
     sink: &'f mut dyn RecordSink,
     report: &'f LoadReport,
     interrupt: &'f Interrupt,
-    again: Option<&'f Path>,
-    /// The only database to load.
-    database: Option<u64>,
-    /// The database to load it into, if not that of the same number.
-    into: Option<u64>,
+    source: RdbSource<'f>,
     /// The database of the last loaded key, and whether the target has it.
     selected: Option<(u64, bool)>,
     now: u64,
@@ -107,7 +105,9 @@ impl RdbFeed<'_> {
                 FileEvent::Fact(..) => {}
                 FileEvent::Library(source) => {
                     self.records += 1;
-                    self.sink.library(self.records, &source)?;
+                    if !self.sink.library(self.records, &source)? {
+                        self.report.refuse(self.records, WANTS_SERVER);
+                    }
                 }
                 FileEvent::ModuleData => {
                     self.refuse("data of a module of Redis, which SkeinDB does not have");
@@ -155,7 +155,7 @@ impl RdbFeed<'_> {
         let kind = key.kind;
         let present = self.present.insert(PresentKey { key, is_new: true, stream: None });
         let Some(kind) = kind.ok().filter(|kind| is_loaded && kind.is_stream()) else { return Ok(is_loaded) };
-        let Some(path) = self.again else {
+        let Some(path) = self.source.again else {
             present.stream = Some(StreamFeed::Waiting(WaitingStream::default()));
             return Ok(true);
         };
@@ -173,7 +173,7 @@ impl RdbFeed<'_> {
     }
 
     fn is_loaded(&mut self, key: &FileKey) -> Result<bool, Failure> {
-        if self.database.is_some_and(|only| only != key.database) {
+        if self.source.database.is_some_and(|only| only != key.database) {
             return Ok(false);
         }
         if key.expires.is_some_and(|at| at <= self.now) {
@@ -200,7 +200,7 @@ impl RdbFeed<'_> {
             _ => {}
         }
         // One database alone fits into a target that has no more.
-        let has = self.sink.select(self.into.unwrap_or(database))? || self.database.is_some();
+        let has = self.sink.select(self.source.into.unwrap_or(database))? || self.source.database.is_some();
         self.selected = Some((database, has));
         Ok(has)
     }

@@ -114,10 +114,10 @@ impl RecordSink for ServerSink<'_> {
         }
     }
 
-    fn library(&mut self, number: u64, source: &[u8]) -> Result<(), Failure> {
+    fn library(&mut self, number: u64, source: &[u8]) -> Result<bool, Failure> {
         self.sender.push(&[b"FUNCTION".as_slice(), b"LOAD", b"REPLACE", source]);
         self.lines.push(SentCommand { line: number, last: true });
-        self.flush()
+        self.flush().map(|()| true)
     }
 
     fn finish(mut self: Box<Self>) -> Result<(), Failure> {

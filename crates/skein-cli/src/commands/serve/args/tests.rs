@@ -17,12 +17,14 @@ struct ServeLine {
     args: ServeArgs,
 }
 
+fn parse(line: &str) -> Result<ServeArgs, clap::Error> {
+    let words = ["serve"].into_iter().chain(line.split_whitespace());
+    ServeLine::try_parse_from(words).map(|line| line.args)
+}
+
 fn options(line: &str) -> (EngineOptions, ServerOptions) {
-    let line = ServeLine::try_parse_from(["serve"].into_iter().chain(line.split_whitespace()));
-    line.unwrap_or_else(|error| panic!("{error}"))
-        .args
-        .options()
-        .unwrap_or_else(|failure| panic!("{failure:?}"))
+    let args = parse(line).unwrap_or_else(|error| panic!("{error}"));
+    args.options().unwrap_or_else(|failure| panic!("{failure:?}"))
 }
 
 fn memory(line: &str) -> StoreOptions {
@@ -32,21 +34,27 @@ fn memory(line: &str) -> StoreOptions {
     }
 }
 
+fn disk(line: &str) -> (DiskOptions, StoreLimits) {
+    match options(&format!("--engine disk {line}")).0 {
+        EngineOptions::Disk(options, limits) => (options, limits),
+        other @ EngineOptions::Memory(_) => panic!("{other:?}"),
+    }
+}
+
 fn refusal(line: &str) -> String {
-    let line = ServeLine::try_parse_from(["serve"].into_iter().chain(line.split_whitespace()));
-    let failure = line.unwrap_or_else(|error| panic!("{error}")).args.options().expect_err("a refusal");
+    let args = parse(line).unwrap_or_else(|error| panic!("{error}"));
+    let failure = args.options().expect_err("a refusal");
     assert_eq!(failure.exit as i32, 2);
     failure.message
 }
 
 #[test]
 fn every_option_of_the_disk_engine_reaches_its_field() {
-    let (engine, _) = options(
-        "--engine disk --trie hash --trie-size 64 --cache-pages 100 --reading mmap --policy lru --durability sync \
+    let (options, limits) = disk(
+        "--trie hash --trie-size 64 --cache-pages 100 --reading mmap --policy lru --durability sync \
          --checkpoint-log-size 3m --log-segment-size 2m --lock-wait 7s --max-key 50 --max-value 60 \
          --max-snapshots 70",
     );
-    let EngineOptions::Disk(disk, limits) = engine else { panic!("{engine:?}") };
     let expected = DiskOptions {
         shape: TrieShape::Hash { n: 64 },
         values: Values::Rows,
@@ -62,24 +70,19 @@ fn every_option_of_the_disk_engine_reaches_its_field() {
         give_up_log: false,
         progress: Arc::default(),
     };
-    assert_eq!(format!("{disk:?}"), format!("{expected:?}"));
+    assert_eq!(format!("{options:?}"), format!("{expected:?}"));
     assert_eq!((limits.key_bytes, limits.value_bytes, limits.snapshots), (50, 60, 70));
-    let (engine, _) = options("--engine disk");
-    let EngineOptions::Disk(disk, _) = engine else { panic!("{engine:?}") };
+    let (options, _) = disk("");
     let expected = DiskOptions { values: Values::Rows, snapshots: SNAPSHOTS_MOST, ..DiskOptions::default() };
-    assert_eq!(format!("{disk:?}"), format!("{expected:?}"));
-    let (engine, _) = options("--engine disk --trie classical --cache 1m");
-    let EngineOptions::Disk(disk, _) = engine else { panic!("{engine:?}") };
-    assert_eq!((disk.shape, disk.cache_pages), (TrieShape::Classical { n: 16 }, 256));
-    let (engine, _) = options("--engine disk --max-memory 2m --max-memory-policy noeviction");
-    let EngineOptions::Disk(disk, _) = engine else { panic!("{engine:?}") };
-    assert_eq!(disk.cache_pages, 512);
-    let (engine, _) = options("--engine disk --max-memory 0");
-    let EngineOptions::Disk(disk, _) = engine else { panic!("{engine:?}") };
-    assert_eq!(disk.cache_pages, DiskOptions::default().cache_pages);
-    let (engine, _) = options("--engine disk --data d --give-up-log-dir d/log");
-    let EngineOptions::Disk(disk, _) = engine else { panic!("{engine:?}") };
-    assert!(disk.give_up_log);
+    assert_eq!(format!("{options:?}"), format!("{expected:?}"));
+    let (options, _) = disk("--trie classical --cache 1m");
+    assert_eq!((options.shape, options.cache_pages), (TrieShape::Classical { n: 16 }, 256));
+    let (options, _) = disk("--max-memory 2m --max-memory-policy noeviction");
+    assert_eq!(options.cache_pages, 512);
+    let (options, _) = disk("--max-memory 0");
+    assert_eq!(options.cache_pages, DiskOptions::default().cache_pages);
+    let (options, _) = disk("--data d --give-up-log-dir d/log");
+    assert!(options.give_up_log);
 }
 
 #[test]
@@ -175,17 +178,14 @@ fn every_server_option_reaches_its_field() {
 #[test]
 fn a_request_can_be_never_slow() {
     assert_eq!(options("--slowlog-slower-than never").1.slowlog_slower_than, Duration::MAX);
-    let line = ServeLine::try_parse_from(["serve", "--slowlog-slower-than", "ever"]);
-    let why = line.map(|_| ()).expect_err("no time").to_string();
+    let why = parse("--slowlog-slower-than ever").expect_err("no time").to_string();
     assert!(why.contains("as in 10m, or never"), "{why}");
 }
 
 #[test]
 fn tls_needs_a_certificate_and_a_key() {
-    let tls = |line: &str| {
-        let line = ServeLine::try_parse_from(["serve"].into_iter().chain(line.split_whitespace()));
-        line.map(|line| super::tls::port(&line.args.options).ok().flatten().expect("a port"))
-    };
+    let tls =
+        |line: &str| parse(line).map(|args| super::tls::port(&args.options).ok().flatten().expect("a port"));
     let given = "--tls-listen [::1]:78 --tls-cert c --tls-key k";
     let expected = skein_server::Tls {
         listen: "[::1]:78".parse().expect("an address"),

@@ -1,6 +1,7 @@
 //! Streams are read from servers in many pieces, also while they change.
 
 use super::*;
+use crate::remote::peer::FakeServer;
 
 fn bulk(text: &str) -> Reply {
     Reply::Bulk(text.as_bytes().to_vec())
@@ -58,30 +59,18 @@ impl FakePeer {
     }
 }
 
-impl CommandPeer for FakePeer {
-    fn select(&mut self, database: u32) -> Result<(), Failure> {
-        panic!("SELECT {database} is not expected")
-    }
-
-    fn address(&self) -> &'static str {
-        "fake"
-    }
-
-    fn prefix(&self) -> &'static str {
-        ""
-    }
-
-    fn call(&mut self, command: &[&[u8]]) -> Result<Reply, Failure> {
+impl FakeServer for FakePeer {
+    fn answer(&mut self, command: &[&[u8]]) -> Reply {
         let text = |at: usize| String::from_utf8_lossy(command[at]).into_owned();
         self.asked.push(text(0));
-        Ok(match &*text(0) {
+        match &*text(0) {
             "XINFO" => self.info(text(5).parse().unwrap()),
             "XRANGE" => Reply::Array(Vec::new()),
             "XPENDING" => {
                 let first = parse_id(command[3]).unwrap().ms;
                 let count: usize = text(5).parse().unwrap();
                 if count > self.limit {
-                    return Ok(Reply::Error(format!("ERR {TOO_LONG} of 9 bytes")));
+                    return Reply::Error(format!("ERR {TOO_LONG} of 9 bytes"));
                 }
                 // Some time passes between two pages.
                 self.now += 5000;
@@ -92,11 +81,7 @@ impl CommandPeer for FakePeer {
                 Reply::Array(page)
             }
             name => Reply::Error(format!("ERR unknown command {name}")),
-        })
-    }
-
-    fn pipeline<C: AsRef<[A]>, A: AsRef<[u8]>>(&mut self, _: &[C]) -> Result<Vec<Reply>, Failure> {
-        Ok(Vec::new())
+        }
     }
 }
 
@@ -157,22 +142,9 @@ fn an_entry_that_is_acknowledged_meanwhile_does_no_harm() {
 #[test]
 fn errors_of_the_server_are_told_apart() {
     struct Rejecting;
-    impl CommandPeer for Rejecting {
-        fn select(&mut self, database: u32) -> Result<(), Failure> {
-            panic!("SELECT {database} is not expected")
-        }
-
-        fn address(&self) -> &'static str {
-            "fake"
-        }
-        fn prefix(&self) -> &'static str {
-            ""
-        }
-        fn call(&mut self, _: &[&[u8]]) -> Result<Reply, Failure> {
-            Ok(Reply::Error("ERR no such key".to_owned()))
-        }
-        fn pipeline<C: AsRef<[A]>, A: AsRef<[u8]>>(&mut self, _: &[C]) -> Result<Vec<Reply>, Failure> {
-            Ok(Vec::new())
+    impl FakeServer for Rejecting {
+        fn answer(&mut self, _: &[&[u8]]) -> Reply {
+            Reply::Error("ERR no such key".to_owned())
         }
     }
     let refused = StreamRead::new(b"s").next(&mut Rejecting).map_err(|failure| failure.message).unwrap();
