@@ -2,7 +2,6 @@
 
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
-use std::ptr;
 use std::sync::Mutex;
 
 use skein_sync::locks::lock;
@@ -11,7 +10,7 @@ use skeindb::Batch;
 use crate::border::{Result, call, done};
 use crate::db::DbHandle;
 use crate::keyspace::KeyspaceHandle;
-use crate::memory::{self, bytes, handle, out};
+use crate::memory::{bytes, free, handle, make};
 use crate::rows::{at_key, time_of};
 use crate::status::Status;
 
@@ -21,11 +20,7 @@ pub struct BatchHandle(Mutex<Batch>);
 /// Makes an empty batch, which the caller frees with `skein_batch_free`.
 #[unsafe(no_mangle)]
 pub extern "C" fn skein_batch_new(batch: Option<&mut MaybeUninit<*mut BatchHandle>>) -> Status {
-    call(|| {
-        let batch = out(batch, ptr::null_mut(), "batch")?;
-        *batch = memory::give(BatchHandle(Mutex::default()));
-        Ok(())
-    })
+    make(batch, "batch", || Ok(BatchHandle(Mutex::default())))
 }
 
 /// Adds a write to a batch.
@@ -117,8 +112,5 @@ pub extern "C" fn skein_batch_len(batch: Option<&BatchHandle>) -> usize {
 /// Frees a batch. NULL is allowed.
 #[unsafe(no_mangle)]
 pub extern "C" fn skein_batch_free(batch: Option<Box<BatchHandle>>) {
-    call(|| {
-        drop(batch);
-        Ok(())
-    });
+    free(batch);
 }

@@ -13,16 +13,15 @@ use std::collections::VecDeque;
 use std::ffi::c_void;
 use std::mem::{self, MaybeUninit};
 use std::ops::{Bound, RangeBounds};
-use std::ptr;
 use std::sync::{Arc, Mutex};
 
 use skein_sync::locks::lock;
 use skeindb::index::successor;
 use skeindb::{Error, Iter, Keys, Keyspace, ScanDirection, Snapshot};
 
-use crate::border::{Failure, Result, answer, call};
+use crate::border::{Failure, Result, answer};
 use crate::keyspace::{KeyspaceHandle, of};
-use crate::memory::{self, Bounds, Slice, bytes, handle, out, range};
+use crate::memory::{Bounds, Slice, bytes, free, handle, make, range};
 use crate::status::Status;
 use crate::txn::SharedTxn;
 
@@ -267,15 +266,14 @@ impl Cursor {
 }
 
 impl CursorHandle {
-    /// Makes a cursor for the C program.
-    pub(crate) fn give(source: Source, keyspace: &Keyspace) -> *mut Self {
-        memory::give(Self(Mutex::new(Cursor {
+    pub(crate) fn new(source: Source, keyspace: &Keyspace) -> Self {
+        Self(Mutex::new(Cursor {
             source,
             keyspace: keyspace.clone(),
             range: (Bound::Unbounded, Bound::Unbounded),
             place: Place::Unset,
             ahead: RowsAhead::none(ScanDirection::Forward),
-        })))
+        }))
     }
 }
 
@@ -295,11 +293,7 @@ pub extern "C" fn skein_cursor_open(
     keyspace: Option<&KeyspaceHandle>,
     cursor: Option<&mut MaybeUninit<*mut CursorHandle>>,
 ) -> Status {
-    call(|| {
-        let cursor = out(cursor, ptr::null_mut(), "cursor")?;
-        *cursor = CursorHandle::give(Source::Present, of(keyspace)?);
-        Ok(())
-    })
+    make(cursor, "cursor", || Ok(CursorHandle::new(Source::Present, of(keyspace)?)))
 }
 
 /// Limits a cursor to the keys from `*from`, included, to `*to`, excluded; a NULL bound is open.
@@ -398,10 +392,7 @@ pub extern "C" fn skein_cursor_value(cursor: Option<&CursorHandle>) -> Slice {
 /// Frees a cursor. NULL is allowed.
 #[unsafe(no_mangle)]
 pub extern "C" fn skein_cursor_free(cursor: Option<Box<CursorHandle>>) {
-    call(|| {
-        drop(cursor);
-        Ok(())
-    });
+    free(cursor);
 }
 
 #[cfg(test)]

@@ -2,12 +2,11 @@
 
 use std::ffi::{CStr, c_char, c_int};
 use std::mem::MaybeUninit;
-use std::ptr;
 
 use skeindb::{Db, Engine};
 
 use crate::border::call;
-use crate::memory::{self, handle, out};
+use crate::memory::{self, handle, make};
 use crate::options::Options;
 use crate::status::Status;
 use crate::versioned::{self, Versioned};
@@ -64,15 +63,13 @@ pub unsafe extern "C" fn skein_open(
     options: *const Options,
     db: Option<&mut MaybeUninit<*mut DbHandle>>,
 ) -> Status {
-    call(|| {
-        let db = out(db, ptr::null_mut(), "db")?;
+    make(db, "db", || {
         // SAFETY: the caller's promise.
         let builder = unsafe {
             let path = memory::path(path, "path")?;
             versioned::read(options, "options")?.apply(Db::builder(path))?
         };
-        *db = memory::give(DbHandle(builder.open()?));
-        Ok(())
+        Ok(DbHandle(builder.open()?))
     })
 }
 
@@ -83,12 +80,10 @@ pub unsafe extern "C" fn skein_open_in_memory(
     options: *const Options,
     db: Option<&mut MaybeUninit<*mut DbHandle>>,
 ) -> Status {
-    call(|| {
-        let db = out(db, ptr::null_mut(), "db")?;
+    make(db, "db", || {
         // SAFETY: the caller's promise.
         let builder = unsafe { versioned::read(options, "options")?.apply(Db::memory_builder())? };
-        *db = memory::give(DbHandle(builder.open()?));
-        Ok(())
+        Ok(DbHandle(builder.open()?))
     })
 }
 

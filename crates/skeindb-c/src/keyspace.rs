@@ -8,7 +8,7 @@ use skeindb::Keyspace;
 
 use crate::border::{Result, answer, call, found};
 use crate::db::DbHandle;
-use crate::memory::{self, BytesOut, give_names, handle, out, text};
+use crate::memory::{self, BytesOut, free, give_names, handle, make, out, store, text};
 use crate::status::Status;
 
 /// A keyspace: an ordered table of keys and values. A key has at most 65,535 bytes, 8 less in a
@@ -30,12 +30,10 @@ pub unsafe extern "C" fn skein_keyspace_open(
     name: *const c_char,
     keyspace: Option<&mut MaybeUninit<*mut KeyspaceHandle>>,
 ) -> Status {
-    call(|| {
-        let keyspace = out(keyspace, ptr::null_mut(), "keyspace")?;
+    make(keyspace, "keyspace", || {
         // SAFETY: the caller's promise.
         let name = unsafe { text(name, "name")? };
-        *keyspace = memory::give(KeyspaceHandle(handle(db, "db")?.0.keyspace(name)?));
-        Ok(())
+        Ok(KeyspaceHandle(handle(db, "db")?.0.keyspace(name)?))
     })
 }
 
@@ -64,20 +62,13 @@ pub extern "C" fn skein_keyspace_default(
     db: Option<&DbHandle>,
     keyspace: Option<&mut MaybeUninit<*mut KeyspaceHandle>>,
 ) -> Status {
-    call(|| {
-        let keyspace = out(keyspace, ptr::null_mut(), "keyspace")?;
-        *keyspace = memory::give(KeyspaceHandle(handle(db, "db")?.0.default_keyspace()));
-        Ok(())
-    })
+    make(keyspace, "keyspace", || Ok(KeyspaceHandle(handle(db, "db")?.0.default_keyspace())))
 }
 
 /// Frees a handle of a keyspace; the keyspace stays. NULL is allowed.
 #[unsafe(no_mangle)]
 pub extern "C" fn skein_keyspace_free(keyspace: Option<Box<KeyspaceHandle>>) {
-    call(|| {
-        drop(keyspace);
-        Ok(())
-    });
+    free(keyspace);
 }
 
 /// Stores the present name of a keyspace in `*name` and its length in `*name_len`, which may be
@@ -106,9 +97,7 @@ pub extern "C" fn skein_keyspace_list(
         let names = out(names, ptr::null_mut(), "names")?;
         let listed = handle(db, "db")?.0.keyspaces()?;
         *names = give_names(&listed)?;
-        if let Some(count) = count {
-            *count = listed.len();
-        }
+        store(count, listed.len());
         Ok(())
     })
 }

@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::{ptr, slice};
 
-use crate::border::{Failure, Result};
+use crate::border::{Failure, Result, call};
 use crate::status::Status;
 
 /// Bytes that belong to somebody else. `data` is NULL if there are no bytes.
@@ -133,6 +133,31 @@ pub(crate) fn give<T>(object: T) -> *mut T {
     Box::into_raw(Box::new(object))
 }
 
+/// Runs the body of a function that makes a handle, and stores the handle in `*place`; NULL after a
+/// failure.
+pub(crate) fn make<T>(place: Out<'_, *mut T>, parameter: &str, body: impl FnOnce() -> Result<T>) -> Status {
+    call(|| {
+        let place = out(place, ptr::null_mut(), parameter)?;
+        *place = give(body()?);
+        Ok(())
+    })
+}
+
+/// Runs the body of a function that frees a handle.
+pub(crate) fn free<T>(handle: Option<Box<T>>) {
+    call(|| {
+        drop(handle);
+        Ok(())
+    });
+}
+
+/// Stores a number where the caller wants it, if anywhere.
+pub(crate) fn store<T>(place: Option<&mut T>, number: T) {
+    if let Some(place) = place {
+        *place = number;
+    }
+}
+
 /// Returns `len` bytes of malloc's memory (invariant 6), which are not initialized.
 pub(crate) fn allocate(len: usize) -> Result<*mut u8> {
     // SAFETY: any length is allowed. The pointer is checked below.
@@ -178,9 +203,7 @@ impl<'o> BytesOut<'o> {
             memory.add(bytes.len()).write(0);
         }
         *self.data = memory.cast();
-        if let Some(len) = self.len {
-            *len = bytes.len();
-        }
+        store(self.len, bytes.len());
         Ok(())
     }
 }

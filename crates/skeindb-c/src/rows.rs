@@ -9,7 +9,7 @@ use skeindb::Keyspace;
 
 use crate::border::{Failure, Result, answer, call, done, found};
 use crate::keyspace::{KeyspaceHandle, of};
-use crate::memory::{BytesOut, Slice, array, bytes, give_slices, optional, out, range};
+use crate::memory::{BytesOut, Slice, array, bytes, give_slices, optional, out, range, store};
 use crate::status::Status;
 
 /// Returns the time that is so many milliseconds after 1970.
@@ -180,13 +180,7 @@ pub unsafe extern "C" fn skein_increment(
     let sum = sum.map(|sum| sum.write(0));
     // SAFETY: the caller's promise.
     unsafe {
-        at_key(keyspace, (key, key_len), |keyspace, key| {
-            let total = keyspace.increment(key, by)?;
-            if let Some(sum) = sum {
-                *sum = total;
-            }
-            Ok(Status::SKEIN_OK)
-        })
+        at_key(keyspace, (key, key_len), |keyspace, key| Ok(done(store(sum, keyspace.increment(key, by)?))))
     }
 }
 
@@ -204,10 +198,7 @@ pub unsafe extern "C" fn skein_delete_range(
         let removed = removed.map(|removed| removed.write(0));
         // SAFETY: the caller's promise.
         let bounds = unsafe { range(from, to)? };
-        let count = of(keyspace)?.remove_range::<&[u8]>(bounds)?;
-        if let Some(removed) = removed {
-            *removed = count;
-        }
+        store(removed, of(keyspace)?.remove_range::<&[u8]>(bounds)?);
         Ok(())
     })
 }

@@ -2,15 +2,14 @@
 
 use std::ffi::{c_char, c_void};
 use std::mem::MaybeUninit;
-use std::ptr;
 
 use skeindb::Snapshot;
 
-use crate::border::{call, found};
+use crate::border::found;
 use crate::cursor::{CursorHandle, Source};
 use crate::db::DbHandle;
 use crate::keyspace::{KeyspaceHandle, of};
-use crate::memory::{self, BytesOut, handle, out};
+use crate::memory::{BytesOut, free, handle, make};
 use crate::rows::at_key;
 use crate::status::Status;
 
@@ -27,11 +26,7 @@ pub extern "C" fn skein_snapshot_new(
     db: Option<&DbHandle>,
     snapshot: Option<&mut MaybeUninit<*mut SnapshotHandle>>,
 ) -> Status {
-    call(|| {
-        let snapshot = out(snapshot, ptr::null_mut(), "snapshot")?;
-        *snapshot = memory::give(SnapshotHandle(handle(db, "db")?.0.snapshot()?));
-        Ok(())
-    })
+    make(snapshot, "snapshot", || Ok(SnapshotHandle(handle(db, "db")?.0.snapshot()?)))
 }
 
 /// Reads the value that a key had; as `skein_get`.
@@ -77,19 +72,14 @@ pub extern "C" fn skein_snapshot_cursor(
     keyspace: Option<&KeyspaceHandle>,
     cursor: Option<&mut MaybeUninit<*mut CursorHandle>>,
 ) -> Status {
-    call(|| {
-        let cursor = out(cursor, ptr::null_mut(), "cursor")?;
+    make(cursor, "cursor", || {
         let source = Source::Snapshot(handle(snapshot, "snapshot")?.0.clone());
-        *cursor = CursorHandle::give(source, of(keyspace)?);
-        Ok(())
+        Ok(CursorHandle::new(source, of(keyspace)?))
     })
 }
 
 /// Frees a snapshot. NULL is allowed.
 #[unsafe(no_mangle)]
 pub extern "C" fn skein_snapshot_free(snapshot: Option<Box<SnapshotHandle>>) {
-    call(|| {
-        drop(snapshot);
-        Ok(())
-    });
+    free(snapshot);
 }

@@ -5,7 +5,6 @@
 
 use std::ffi::{c_char, c_int, c_void};
 use std::mem::{self, MaybeUninit};
-use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -16,7 +15,7 @@ use crate::border::{Failure, Result, call, done, found};
 use crate::cursor::{CursorHandle, Source};
 use crate::db::DbHandle;
 use crate::keyspace::{KeyspaceHandle, of};
-use crate::memory::{self, BytesOut, bytes, handle, out};
+use crate::memory::{self, BytesOut, bytes, handle, make, out, store};
 use crate::options::durability;
 use crate::rows::{at_key, time_of};
 use crate::status::Status;
@@ -28,6 +27,13 @@ pub struct TxnHandle {
     shared: Arc<SharedTxn>,
     /// Whether it belongs to `skein_transaction`, which commits and frees it.
     lent: bool,
+}
+
+impl TxnHandle {
+    /// Returns a handle that the C program commits and frees.
+    fn owned(transaction: Transaction) -> Self {
+        Self { shared: SharedTxn::new(transaction), lent: false }
+    }
 }
 
 /// A transaction, shared by its handle and its cursors.
@@ -117,12 +123,7 @@ pub extern "C" fn skein_txn_begin(
     db: Option<&DbHandle>,
     txn: Option<&mut MaybeUninit<*mut TxnHandle>>,
 ) -> Status {
-    call(|| {
-        let txn = out(txn, ptr::null_mut(), "txn")?;
-        let shared = SharedTxn::new(handle(db, "db")?.0.begin()?);
-        *txn = memory::give(TxnHandle { shared, lent: false });
-        Ok(())
-    })
+    make(txn, "txn", || Ok(TxnHandle::owned(handle(db, "db")?.0.begin()?)))
 }
 
 /// Begins an exclusive transaction, as `skein_txn_begin`: from now to its end all other writes
@@ -136,12 +137,7 @@ pub extern "C" fn skein_txn_begin_exclusive(
     db: Option<&DbHandle>,
     txn: Option<&mut MaybeUninit<*mut TxnHandle>>,
 ) -> Status {
-    call(|| {
-        let txn = out(txn, ptr::null_mut(), "txn")?;
-        let shared = SharedTxn::new(handle(db, "db")?.0.begin_exclusive()?);
-        *txn = memory::give(TxnHandle { shared, lent: false });
-        Ok(())
-    })
+    make(txn, "txn", || Ok(TxnHandle::owned(handle(db, "db")?.0.begin_exclusive()?)))
 }
 
 /// Reads the value of a key, with this transaction's writes; as `skein_get`.
@@ -249,11 +245,7 @@ pub unsafe extern "C" fn skein_txn_increment(
     // SAFETY: the caller's promise.
     unsafe {
         txn_at_key(txn, keyspace, (key, key_len), |txn, keyspace, key| {
-            let total = txn.write(|txn| txn.increment(keyspace, key, by))?;
-            if let Some(sum) = sum {
-                *sum = total;
-            }
-            Ok(Status::SKEIN_OK)
+            Ok(done(store(sum, txn.write(|txn| txn.increment(keyspace, key, by))?)))
         })
     }
 }
@@ -269,11 +261,9 @@ pub extern "C" fn skein_txn_cursor(
     keyspace: Option<&KeyspaceHandle>,
     cursor: Option<&mut MaybeUninit<*mut CursorHandle>>,
 ) -> Status {
-    call(|| {
-        let cursor = out(cursor, ptr::null_mut(), "cursor")?;
+    make(cursor, "cursor", || {
         let source = Source::Transaction(handle(txn, "txn")?.shared.clone());
-        *cursor = CursorHandle::give(source, of(keyspace)?);
-        Ok(())
+        Ok(CursorHandle::new(source, of(keyspace)?))
     })
 }
 
@@ -374,16 +364,8 @@ pub unsafe extern "C" fn skein_transaction(
     body: Option<unsafe extern "C" fn(txn: *const TxnHandle, context: *mut c_void) -> c_int>,
     context: *mut c_void,
 ) -> Status {
-    call(|| {
-        let db = &handle(db, "db")?.0;
-        let body = body.ok_or_else(|| Failure::null("body"))?;
-        let mut returned = 0;
-        let done = db.transaction(|transaction| {
-            // SAFETY: the caller's promise.
-            unsafe { lend(db, transaction, body, context, &mut returned) }
-        });
-        ended_by(done, returned)
-    })
+    // SAFETY: the caller's promise.
+    unsafe { run(db, body, context, |db, body| db.transaction(body)) }
 }
 
 /// Runs an exclusive transaction, as `skein_transaction`: from before `body` to the end of the
@@ -399,11 +381,28 @@ pub unsafe extern "C" fn skein_transaction_exclusive(
     body: Option<unsafe extern "C" fn(txn: *const TxnHandle, context: *mut c_void) -> c_int>,
     context: *mut c_void,
 ) -> Status {
+    // SAFETY: the caller's promise.
+    unsafe { run(db, body, context, |db, body| db.transaction_exclusive(body)) }
+}
+
+/// The body of a transaction in C.
+type BodyFn = unsafe extern "C" fn(txn: *const TxnHandle, context: *mut c_void) -> c_int;
+
+/// Runs a transaction with a body in C, as `transact` does.
+///
+/// # Safety
+/// As for [`lend`].
+unsafe fn run(
+    db: Option<&DbHandle>,
+    body: Option<BodyFn>,
+    context: *mut c_void,
+    transact: impl FnOnce(&Db, &mut dyn FnMut(&mut Transaction) -> skeindb::Result<()>) -> skeindb::Result<()>,
+) -> Status {
     call(|| {
         let db = &handle(db, "db")?.0;
         let body = body.ok_or_else(|| Failure::null("body"))?;
         let mut returned = 0;
-        let done = db.transaction_exclusive(|transaction| {
+        let done = transact(db, &mut |transaction| {
             // SAFETY: the caller's promise.
             unsafe { lend(db, transaction, body, context, &mut returned) }
         });
@@ -419,7 +418,7 @@ pub unsafe extern "C" fn skein_transaction_exclusive(
 unsafe fn lend(
     db: &Db,
     transaction: &mut Transaction,
-    body: unsafe extern "C" fn(txn: *const TxnHandle, context: *mut c_void) -> c_int,
+    body: BodyFn,
     context: *mut c_void,
     returned: &mut c_int,
 ) -> skeindb::Result<()> {

@@ -4,6 +4,7 @@ use skeindb::Db;
 use skeindb::store::{Store, StoreOptions};
 
 use super::*;
+use crate::memory;
 use Status::{SKEIN_NOT_FOUND, SKEIN_OK, SKEIN_WRONG_KIND};
 
 /// Enough for several reads ahead.
@@ -18,7 +19,7 @@ fn key_of(cursor: &CursorHandle) -> Option<Vec<u8>> {
 
 /// Walks over all rows and checks each. Every third row has columns.
 fn walk(db: &Db, source: Source, backward: bool) {
-    let cursor = CursorHandle::give(source, &db.default_keyspace());
+    let cursor = memory::give(CursorHandle::new(source, &db.default_keyspace()));
     // SAFETY: `give` has made it, and it is used once (invariant 5).
     let cursor = unsafe { Box::from_raw(cursor) };
     let step = if backward { skein_cursor_prev } else { skein_cursor_next };

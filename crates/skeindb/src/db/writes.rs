@@ -35,6 +35,17 @@ pub(super) enum NewValue {
     Remove,
 }
 
+impl NewValue {
+    /// Returns the write that makes `new` of the value `old`; `None` stands for an absent key.
+    pub(super) fn of(new: Option<Vec<u8>>, old: Option<&[u8]>) -> Self {
+        match (new, old) {
+            (Some(value), _) => Self::Put(value),
+            (None, Some(_)) => Self::Remove,
+            (None, None) => Self::Keep,
+        }
+    }
+}
+
 /// Returns the answer of a compare-and-swap, and its effect on the key.
 pub(super) fn swapped(
     old: Option<&[u8]>,
@@ -44,12 +55,7 @@ pub(super) fn swapped(
     if old != expected {
         return (Err(SwapRefused { current: old.map(<[u8]>::to_vec) }), NewValue::Keep);
     }
-    let new = match (new, old) {
-        (Some(value), _) => NewValue::Put(value.to_vec()),
-        (None, Some(_)) => NewValue::Remove,
-        (None, None) => NewValue::Keep,
-    };
-    (Ok(()), new)
+    (Ok(()), NewValue::of(new.map(<[u8]>::to_vec), old))
 }
 
 impl Keyspace {
@@ -134,12 +140,7 @@ impl Keyspace {
     /// # Errors
     /// As for [`update`](Self::update).
     pub fn take(&self, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
-        let mut taken = None;
-        self.change(key.as_ref(), |old| {
-            taken = old.map(<[u8]>::to_vec);
-            if old.is_some() { NewValue::Remove } else { NewValue::Keep }
-        })?;
-        Ok(taken)
+        self.change(key.as_ref(), |old| (old.map(<[u8]>::to_vec), NewValue::of(None, old)))
     }
 
     /// Sets a key to the result of `change` for its value (`None` for an absent key, and to remove
@@ -168,16 +169,10 @@ impl Keyspace {
         key: impl AsRef<[u8]>,
         mut change: impl FnMut(Option<&[u8]>) -> Option<V>,
     ) -> Result<Option<Vec<u8>>> {
-        let mut new = None;
         self.change(key.as_ref(), |old| {
-            new = change(old).map(Into::into);
-            match (&new, old) {
-                (Some(value), _) => NewValue::Put(value.clone()),
-                (None, Some(_)) => NewValue::Remove,
-                (None, None) => NewValue::Keep,
-            }
-        })?;
-        Ok(new)
+            let new = change(old).map(Into::into);
+            (new.clone(), NewValue::of(new, old))
+        })
     }
 
     /// Combines a key's value with an operand: `update` with a function of both, for counters,
@@ -226,13 +221,7 @@ impl Keyspace {
         expected: Option<&[u8]>,
         new: Option<&[u8]>,
     ) -> Result<Result<(), SwapRefused>> {
-        let mut answer = Ok(());
-        self.change(key.as_ref(), |old| {
-            let (answered, new) = swapped(old, expected, new);
-            answer = answered;
-            new
-        })?;
-        Ok(answer)
+        self.change(key.as_ref(), |old| swapped(old, expected, new))
     }
 
     /// Adds to a decimal integer and returns the sum. An absent key counts as 0.
@@ -380,17 +369,18 @@ impl Keyspace {
         Ok(loaded)
     }
 
-    /// Changes the value of a key by a function that may be called several times.
-    fn change(&self, key: &[u8], mut change: impl FnMut(Option<&[u8]>) -> NewValue) -> Result<()> {
+    /// Changes the value of a key by a function that may be called several times. Returns the
+    /// function's last answer.
+    fn change<R>(&self, key: &[u8], mut change: impl FnMut(Option<&[u8]>) -> (R, NewValue)) -> Result<R> {
         self.check_usable()?;
         let key = self.physical(key)?;
         loop {
             let old = self.value_and_version(&key)?;
-            let new = change(old.as_ref().map(|(value, _)| &value[..]));
+            let (answer, new) = change(old.as_ref().map(|(value, _)| &value[..]));
             if matches!(new, NewValue::Keep)
                 || self.put_if_unchanged(&key, old.map(|(_, version)| version), &new)?
             {
-                return Ok(());
+                return Ok(answer);
             }
         }
     }

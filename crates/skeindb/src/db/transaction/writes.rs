@@ -75,16 +75,10 @@ impl Transaction {
         key: impl AsRef<[u8]>,
         change: impl FnOnce(Option<&[u8]>) -> Option<V>,
     ) -> Result<Option<Vec<u8>>> {
-        let mut new = None;
         self.change(keyspace, key.as_ref(), |old| {
-            new = change(old).map(Into::into);
-            match (&new, old) {
-                (Some(value), _) => NewValue::Put(value.clone()),
-                (None, Some(_)) => NewValue::Remove,
-                (None, None) => NewValue::Keep,
-            }
-        })?;
-        Ok(new)
+            let new = change(old).map(Into::into);
+            (new.clone(), NewValue::of(new, old))
+        })
     }
 
     /// Combines a key's value with an operand; see [`Keyspace::merge`]. Returns the new value.
@@ -113,13 +107,7 @@ impl Transaction {
         expected: Option<&[u8]>,
         new: Option<&[u8]>,
     ) -> Result<Result<(), SwapRefused>> {
-        let mut answer = Ok(());
-        self.change(keyspace, key.as_ref(), |old| {
-            let (answered, new) = swapped(old, expected, new);
-            answer = answered;
-            new
-        })?;
-        Ok(answer)
+        self.change(keyspace, key.as_ref(), |old| swapped(old, expected, new))
     }
 
     /// Adds to a decimal integer and returns the sum. An absent key counts as 0.
@@ -127,12 +115,10 @@ impl Transaction {
     /// # Errors
     /// As for [`get`](Self::get); the value is no integer, or the sum overflows.
     pub fn increment(&mut self, keyspace: &Keyspace, key: impl AsRef<[u8]>, by: i64) -> Result<i64> {
-        let mut sum = Ok(0);
-        self.change(keyspace, key.as_ref(), |old| {
-            sum = sum_of(old, by);
-            sum.as_ref().map_or(NewValue::Keep, |sum| NewValue::Put(sum.to_string().into()))
-        })?;
-        sum
+        self.change(keyspace, key.as_ref(), |old| match sum_of(old, by) {
+            Ok(sum) => (Ok(sum), NewValue::Put(sum.to_string().into())),
+            refused => (refused, NewValue::Keep),
+        })?
     }
 
     /// Lets a key expire at a time, and keeps its value; see [`Keyspace::expire_at`]. Within the
@@ -167,22 +153,23 @@ impl Transaction {
         Ok(true)
     }
 
-    /// Changes the value of a key, which keeps its time of expiry.
-    fn change(
+    /// Changes the value of a key, which keeps its time of expiry. Returns the function's answer.
+    fn change<R>(
         &mut self,
         keyspace: &Keyspace,
         key: &[u8],
-        change: impl FnOnce(Option<&[u8]>) -> NewValue,
-    ) -> Result<()> {
+        change: impl FnOnce(Option<&[u8]>) -> (R, NewValue),
+    ) -> Result<R> {
         keyspace.check_of(&self.shared)?;
         let key = keyspace.physical(key)?;
         let (old, expires) = self.value_and_expiry(&key)?.unzip();
-        match change(old.as_deref()) {
+        let (answer, new) = change(old.as_deref());
+        match new {
             NewValue::Keep => {}
             NewValue::Put(value) => self.put(keyspace, &key, BatchWrite::Put(value, expires.flatten())),
             NewValue::Remove => self.put(keyspace, &key, BatchWrite::Remove),
         }
-        Ok(())
+        Ok(answer)
     }
 
     fn write(&mut self, keyspace: &Keyspace, key: &[u8], write: BatchWrite) -> Result<()> {
