@@ -210,7 +210,7 @@ impl Cursor {
     fn first_key(&self, bounds: Bounds<'_>, direction: ScanDirection) -> Result<Option<Vec<u8>>> {
         let find = |mut keys: Keys<'_>| {
             let within = |key: &skeindb::Result<Vec<u8>>| {
-                key.as_ref().map_or(true, |key| RangeBounds::<[u8]>::contains(&bounds, key))
+                key.as_ref().map_or(true, |key| RangeBounds::<[u8]>::contains(&bounds, key.as_slice()))
             };
             let found = match direction {
                 ScanDirection::Forward => {

@@ -86,8 +86,11 @@ extern "C" fn mark(loops: usize) {
 
 /// Returns the names of our indexes.
 pub fn indexes() -> Vec<&'static str> {
-    let mut names: Vec<_> =
-        index::all().into_iter().filter(|entry| entry.role == IndexRole::Ours).map(|entry| entry.name).collect();
+    let mut names: Vec<_> = index::all()
+        .into_iter()
+        .filter(|entry| entry.role == IndexRole::Ours)
+        .map(|entry| entry.name)
+        .collect();
     names.dedup();
     names
 }
