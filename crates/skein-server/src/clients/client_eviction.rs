@@ -132,14 +132,13 @@ fn evict_over_limit(shared: &ServerShared) {
 /// Disconnects a client. Returns its bytes.
 fn disconnect(shared: &ServerShared, client: &Arc<ClientRecord>) -> usize {
     let bytes = client.sizes.total();
-    if client.kill() {
+    if shared.disconnect(client) {
         tracing::warn!(
             client = client.place.client,
             bytes,
             "a client is disconnected: all clients together take more than maxmemory-clients"
         );
         shared.clients.eviction.evicted.fetch_add(1, Ordering::Relaxed);
-        shared.workers.mailboxes[client.place.worker].send(|mail| mail.kills.push(client.place));
     }
     bytes
 }

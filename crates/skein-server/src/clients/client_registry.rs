@@ -245,6 +245,10 @@ impl ClientRecord {
     pub(crate) fn kill(&self) -> bool {
         !self.killed.swap(true, Ordering::Relaxed)
     }
+
+    pub(crate) fn is_killed(&self) -> bool {
+        self.killed.load(Ordering::Relaxed)
+    }
 }
 
 /// The records of all clients.
@@ -268,6 +272,6 @@ impl ClientRegistry {
     /// Returns the clients that are not killed, by number.
     pub(crate) fn all(&self) -> Vec<Arc<ClientRecord>> {
         let records = lock(&self.0);
-        records.values().filter(|record| !record.killed.load(Ordering::Relaxed)).cloned().collect()
+        records.values().filter(|record| !record.is_killed()).cloned().collect()
     }
 }

@@ -4,7 +4,8 @@
 //!   worker 0, alone:   BLPOP k 0    k is absent ─► wait ─────────┐
 //!   worker 1, alone:   LPUSH k v    note(k) ─► claim(k) ◄────────┤ by_key: k ─► clients, oldest first
 //!                      pops for the client ─► mail to worker 0   │
-//!   worker 0:          timeout, disconnect, UNBLOCK ─► withdraw ◄┘
+//!   worker 0:          timeout, UNBLOCK ─► withdraw ◄────────────┤
+//!   any thread:        disconnect, CLIENT KILL ─► kill ◄─────────┘
 //! ```
 //!
 //! A key serves its clients in the order in which they began to wait, as in Redis. If a command
@@ -15,18 +16,19 @@
 //! 1. Clients are added, and keys are noted and claimed, only while no other worker runs requests
 //!    (`exclusion_gate`). So a worker that runs requests, and sees no client at a key, may write
 //!    the key beside others: no client is added before the end of its turn.
-//! 2. The thread that removes a client from here answers it, and no other thread does.
+//! 2. The thread that removes a client from here answers it, and no other thread does. A killed
+//!    client gets no answer, and is never added: it is marked as killed while `queues` is locked.
 //! 3. A client is in `by_key` for each of its keys, or not at all.
 //!
 //! Design: `docs/design/server.md`.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use skein_sync::locks::lock;
 
-use crate::clients::client_registry::ClientLocation;
+use crate::clients::client_registry::ClientRecord;
 use crate::command_table::Command;
 use crate::planted_bugs::{self, PlantedBug};
 use crate::request::moved_keys::{in_other_keyspace, moved_key};
@@ -36,7 +38,7 @@ use skein_data::StoredKeyspace;
 /// A waiting client and its request.
 #[derive(Debug)]
 pub(crate) struct WaitingClient {
-    pub who: ClientLocation,
+    pub record: Arc<ClientRecord>,
     pub protocol: Protocol,
     pub command: &'static Command,
     /// The database of its keys.
@@ -119,7 +121,8 @@ impl WaitingClients {
         self.count() > 0 && lock(&self.queues).by_key.contains_key(key)
     }
 
-    /// Adds a client. REQUIRES: no other worker runs requests, and no key can serve the client.
+    /// Adds a client, unless it was killed. REQUIRES: no other worker runs requests, and no key can
+    /// serve the client.
     pub(crate) fn wait(&self, client: WaitingClient) {
         let mut queues = lock(&self.queues);
         let place = queues.next;
@@ -127,18 +130,23 @@ impl WaitingClients {
         self.add(&mut queues, place, client);
     }
 
-    /// Adds a client that was claimed again, at its place. REQUIRES: no other worker runs requests.
+    /// Adds a client that was claimed again, at its place, unless it was killed. REQUIRES: no other
+    /// worker runs requests.
     pub(crate) fn wait_at(&self, place: u64, client: WaitingClient) {
         self.add(&mut lock(&self.queues), place, client);
     }
 
     fn add(&self, queues: &mut WaitingQueues, place: u64, client: WaitingClient) {
+        if client.record.is_killed() {
+            return;
+        }
+        let number = client.record.place.client;
         for key in &client.keys {
-            queues.by_key.entry(key.clone()).or_default().clients.insert(place, client.who.client);
+            queues.by_key.entry(key.clone()).or_default().clients.insert(place, number);
         }
         let needing = self.needing.load(Ordering::Relaxed) + usize::from(client.needs_key);
         self.needing.store(needing, Ordering::Relaxed);
-        queues.clients.insert(client.who.client, (place, client));
+        queues.clients.insert(number, (place, client));
         self.count.store(queues.clients.len(), Ordering::Relaxed);
     }
 
@@ -148,6 +156,15 @@ impl WaitingClients {
             return None;
         }
         self.remove(&mut lock(&self.queues), client).map(|(_, removed)| removed)
+    }
+
+    /// Marks a client as killed. From now on no key serves it. Returns `false` if it was marked
+    /// already.
+    pub(crate) fn kill(&self, record: &ClientRecord) -> bool {
+        // Without a look at `count`: it may be older than the last client.
+        let mut queues = lock(&self.queues);
+        self.remove(&mut queues, record.place.client);
+        record.kill()
     }
 
     /// Notes that a command may have made a key. REQUIRES: no other worker runs requests.
@@ -251,12 +268,16 @@ impl WaitingClients {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
+    use crate::clients::client_registry::ClientLocation;
     use crate::command_table::COMMANDS;
 
     fn client(number: u64, needs_key: bool, keys: &[&[u8]]) -> WaitingClient {
+        let place = ClientLocation { worker: 0, slot: 0, client: number };
         WaitingClient {
-            who: ClientLocation { worker: 0, slot: 0, client: number },
+            record: Arc::new(ClientRecord::new(place, None, None, 0, Duration::ZERO)),
             protocol: Protocol::Resp2,
             command: &COMMANDS[0],
             database: 0,
@@ -267,7 +288,9 @@ mod tests {
     }
 
     fn claimed(waiting: &WaitingClients, key: &[u8], needs_key: bool) -> Option<u64> {
-        waiting.claim(key, |client| client.needs_key == needs_key).map(|(_, client)| client.who.client)
+        waiting
+            .claim(key, |client| client.needs_key == needs_key)
+            .map(|(_, client)| client.record.place.client)
     }
 
     #[test]
@@ -284,6 +307,30 @@ mod tests {
         assert_eq!(claimed(&waiting, b"a", false), Some(5));
         assert_eq!(claimed(&waiting, b"a", false), None);
         assert_eq!((waiting.count(), waiting.count_needing_keys()), (0, 0));
+    }
+
+    /// Incident: CLIENT KILL left a client here until its worker had closed its connection.
+    /// Consequence: a write in between popped an element for the dead client, and the element was
+    /// lost. Also, a claimed client that was closed before it waited again stayed for ever. Fix: a
+    /// client is removed when it is killed, and a killed one is not added.
+    #[test]
+    fn a_killed_client_waits_no_more() {
+        let waiting = WaitingClients::default();
+        waiting.wait(client(1, true, &[b"a"]));
+        waiting.wait(client(2, false, &[b"a"]));
+        let (place, claimed_one) = waiting.claim(b"a", |client| client.needs_key).expect("a client");
+        assert!(waiting.kill(&claimed_one.record), "its key is serving it");
+        waiting.wait_at(place, claimed_one);
+        assert_eq!((waiting.count(), waiting.count_needing_keys()), (1, 0));
+        let killed = client(3, true, &[b"a"]);
+        assert!(waiting.kill(&killed.record) && !waiting.kill(&killed.record), "killed once");
+        waiting.wait(killed);
+        assert_eq!(claimed(&waiting, b"a", true), None);
+        let (place, last) = waiting.claim(b"a", |_| true).expect("the other client");
+        let record = Arc::clone(&last.record);
+        waiting.wait_at(place, last);
+        assert!(waiting.kill(&record));
+        assert!(!waiting.waits_for(b"a") && waiting.withdraw(2).is_none(), "nobody is left to answer");
     }
 
     /// Incident: the last client was served from the first of two keys that a transaction had made.

@@ -18,7 +18,7 @@ use super::{
     AfterCommand, CommandContext, CommandError, CommandResult, QUOTED_BYTES_MAX, Replied, is, quoted,
 };
 use crate::clients::client::ClientState;
-use crate::clients::client_registry::ClientAttributes;
+use crate::clients::client_registry::{ClientAttributes, ClientRecord};
 use crate::resp::{Args, Reply};
 use filter::{ClientFilter, ClientKind};
 pub(super) use list::line;
@@ -196,23 +196,27 @@ fn kill(context: &mut CommandContext, args: &Args, reply: &mut Reply) -> Command
     } else {
         ClientFilter::parse(args, &context.shared.acl.users)?
     };
-    let (me, shared) = (context.client.id, context.shared);
-    let (mut killed, mut me_too) = (0, false);
-    for record in shared.clients.registry.all() {
-        if !filter.fits(&record, me) || !record.kill() {
-            continue;
-        }
-        killed += 1;
-        if record.place.client == me {
-            me_too = true;
-        } else {
-            shared.workers.mailboxes[record.place.worker].send(|mail| mail.kills.push(record.place));
-        }
-    }
+    let (killed, next) = disconnect(context, |record| filter.fits(record, context.client.id));
     match (by_address, killed) {
         (true, 0) => return Err(CommandError::text("ERR No such client")),
         (true, _) => reply.ok(),
         (false, _) => reply.count(killed),
     }
-    Ok(if me_too { AfterCommand::Close } else { AfterCommand::Done })
+    Ok(next)
+}
+
+/// Disconnects some clients. Returns their number, and `Close` if this connection is one of them.
+pub(super) fn disconnect(
+    context: &CommandContext,
+    is_meant: impl Fn(&ClientRecord) -> bool,
+) -> (usize, AfterCommand) {
+    let (mut count, mut next) = (0, AfterCommand::Done);
+    for record in context.shared.clients.registry.all().iter().filter(|record| is_meant(record)) {
+        if record.place.client != context.client.id {
+            count += usize::from(context.shared.disconnect(record));
+        } else if record.kill() {
+            (count, next) = (count + 1, AfterCommand::Close);
+        }
+    }
+    (count, next)
 }

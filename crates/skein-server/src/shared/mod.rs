@@ -36,7 +36,7 @@ use std::time::Instant;
 use crate::ServerOptions;
 use crate::acl::Acl;
 use crate::clients::client_eviction::ClientEviction;
-use crate::clients::client_registry::ClientRegistry;
+use crate::clients::client_registry::{ClientRecord, ClientRegistry};
 use crate::clients::pause::ClientPause;
 use crate::clients::warnings::WarningLimiter;
 use crate::config::settings::LiveSettings;
@@ -175,6 +175,16 @@ impl ServerShared {
             observing: ServerObserver::default(),
             counted_before: Mutex::default(),
         }
+    }
+
+    /// Disconnects the client of another connection. From now on no key serves it; its worker closes
+    /// the connection later. Returns `false` if it was killed already.
+    pub(crate) fn disconnect(&self, client: &ClientRecord) -> bool {
+        let killed = self.notices.waiting.kill(client);
+        if killed {
+            self.workers.mailboxes[client.place.worker].send(|mail| mail.kills.push(client.place));
+        }
+        killed
     }
 
     /// Begins a graceful stop.

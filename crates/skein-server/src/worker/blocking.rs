@@ -100,7 +100,7 @@ pub(super) fn serve_waiting(session: &mut EngineSession, shared: &Arc<ServerShar
                     Ticket::default()
                 }
             };
-            shared.workers.answer_waiting(client.who, bytes, ticket);
+            shared.workers.answer_waiting(client.record.place, bytes, ticket);
             if planted_bugs::is_on(PlantedBug::LostWaiter) {
                 break;
             }
@@ -175,7 +175,6 @@ impl GeneralContext<'_> {
         command: &'static Command,
         blocking: &BlockingCommand,
         client: &mut ClientState,
-        slot: usize,
         names: &Args,
         reply: &mut Reply,
     ) -> Result<(AfterCommand, Ticket), CommandError> {
@@ -196,7 +195,9 @@ impl GeneralContext<'_> {
         let mut stored = StoredRequest::default();
         let admitted = alone.admit(&mut stored, (command, names), client, self.session)?;
         let Some((args, mut ring)) = admitted else { return Ok(HELD_BACK) };
-        let looks = !(is_of_one_key && planted_bugs::is_on(PlantedBug::NoSecondLook));
+        // Requests that ran meanwhile may have killed the client, and then made its key.
+        let skips = is_of_one_key && planted_bugs::is_on(PlantedBug::NoSecondLook);
+        let looks = !skips && !client.record.is_killed();
         // While writes are stopped, a client may still wait for a key that is absent.
         let keys = AloneKeys::unless_stopped(self.session, |_| Ok(()))?;
         let (tried, ticket) = ring.run(self.session, keys, client, |context| {
@@ -210,7 +211,7 @@ impl GeneralContext<'_> {
             }
             TriedWait::Waits(request) => {
                 let waiting = WaitingClient {
-                    who: ClientLocation { worker: self.worker, slot, client: client.id },
+                    record: Arc::clone(&client.record),
                     protocol: client.protocol,
                     command,
                     database: client.database(),

@@ -318,7 +318,7 @@ impl WorkerConnections {
                 self.shared.data.checkpoints.withdraw(connection.client.id);
             }
             if let Some(wait) = connection.blocked.take() {
-                self.shared.notices.waiting.withdraw(connection.client.id);
+                self.shared.notices.waiting.kill(&connection.client.record);
                 self.deadlines.forget(wait, slot, connection.client.id);
             }
             self.mailbox().counts.holds(&mut connection.counted, 0);

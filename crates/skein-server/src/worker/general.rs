@@ -335,7 +335,7 @@ impl GeneralContext<'_> {
             Run::Script(kind) => outcome(self.run_script(kind, client, &args, &mut reply)),
             Run::Migrate => outcome(self.start_migration(command, client, slot, &args, &mut reply)),
             Run::Blocking(blocking) => {
-                outcome(self.run_blocking(command, blocking, client, slot, &args, &mut reply))
+                outcome(self.run_blocking(command, blocking, client, &args, &mut reply))
             }
             Run::AsBatched(_) | Run::General(_) if command.plan.is_alone(&args) => {
                 outcome(self.run_exclusive(command, client, &args, &mut reply))

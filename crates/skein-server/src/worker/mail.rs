@@ -48,13 +48,12 @@ impl WorkerConnections {
         for stream in mail.connections {
             self.adopt(stream);
         }
-        for who in mail.kills {
-            if self.slots.get(who.slot).is_some_and(|(connection, _)| connection.client.id == who.client) {
-                self.close(who.slot);
-            }
-        }
+        // Before the kills: a client may have got an element before it was killed.
         for answer in mail.wait_answers {
             self.take_wait_answer(answer);
+        }
+        for who in mail.kills {
+            self.close_killed(who);
         }
         for delivery in mail.messages.drain(..) {
             self.deliver(&delivery);
@@ -72,6 +71,19 @@ impl WorkerConnections {
         }
         self.migrated.extend(mail.migrated);
         self.removed_keys.extend(mail.removed_keys);
+    }
+
+    /// Closes the connection of a killed client. The replies that need not wait are sent first: their
+    /// requests were done before, and an element that the client has got is nowhere else.
+    fn close_killed(&mut self, who: ClientLocation) {
+        let Some((connection, output)) = self.slots.get(who.slot) else { return };
+        if connection.client.id == who.client {
+            // It may be later than the epoch of this turn: a reply that waited for it has made the
+            // other client kill this one.
+            let durable = self.shared.data.store.durable_epoch();
+            let _ = connection.flush(output, durable);
+            self.close(who.slot);
+        }
     }
 
     /// Replies to a client that has waited for a checkpoint or a migration, if it is still there.

@@ -222,6 +222,63 @@ fn a_wait_ends_by_time_by_unblock_and_with_the_connection() {
     assert_eq!(pusher.ask("LLEN l"), ":1|", "the element is nobody's");
 }
 
+/// Incident: CLIENT KILL and ACL DELUSER only told the worker of the killed client, which kept waiting
+/// until this worker had read its mail. Consequence: a write that came first popped an element for the
+/// dead client, and the element was lost. Fix: the client waits no more when the killer is answered.
+#[test]
+fn no_element_goes_to_a_killed_client() {
+    let server = start();
+    let (mut observer, mut killer) = (server.connect(), server.connect());
+    killer.ask("ACL SETUSER u on >p ~* +@all");
+    for (wait, push, left) in
+        [("BLPOP k 0", "RPUSH k x", "LLEN k"), ("BZPOPMIN k 0", "ZADD k 1 x", "ZCARD k")]
+    {
+        for by_user in [false, true] {
+            for frame in [&[][..], &["MULTI", "EXEC"]] {
+                killer.ask("ACL SETUSER u on >p ~* +@all");
+                let mut client = server.connect();
+                let id = client.ask("CLIENT ID").trim_matches([':', '|']).to_owned();
+                assert_eq!(client.ask("AUTH u p"), "+OK|");
+                block(&mut client, wait, &mut observer);
+                let kill = if by_user { "ACL DELUSER u".to_owned() } else { format!("CLIENT KILL ID {id}") };
+                let mut requests = vec![kill.as_str(), push];
+                if let [begin, end] = frame {
+                    requests.insert(0, begin);
+                    requests.push(end);
+                }
+                let packet = requests.iter().flat_map(|words| {
+                    let words: Vec<&[u8]> = words.split(' ').map(str::as_bytes).collect();
+                    encode(&words)
+                });
+                killer.send(&packet.collect::<Vec<u8>>());
+                requests.iter().for_each(|_| drop(answer(&mut killer)));
+                assert_eq!(killer.ask(left), ":1|", "{requests:?}");
+                assert!(client.try_reply().is_none(), "{requests:?}");
+                assert_eq!(killer.ask("DEL k"), ":1|");
+            }
+        }
+    }
+}
+
+/// Incident: a worker closed the connections of killed clients before it took the answers to waiting
+/// ones. Consequence: a client that was served just before its end did not get the element, which was
+/// nowhere else. Fix: it takes the answers first, and sends what may be sent before it closes.
+#[test]
+fn a_client_that_was_served_before_it_was_killed_gets_its_element() {
+    let server = start_with(ServerOptions { workers: 1, ..options() }, Durability::Buffered);
+    let (mut observer, mut killer) = (server.connect(), server.connect());
+    let mut client = server.connect();
+    let id = client.ask("CLIENT ID").trim_matches([':', '|']).to_owned();
+    block(&mut client, "BLPOP k 0", &mut observer);
+    killer.send(
+        &[encode(&[b"RPUSH", b"k", b"x"]), encode(&[b"CLIENT", b"KILL", b"ID", id.as_bytes()])].concat(),
+    );
+    assert_eq!((answer(&mut killer), answer(&mut killer)), (":1|".into(), ":1|".into()));
+    assert_eq!(answer(&mut client), "*2|$1|k|$1|x|");
+    assert!(client.try_reply().is_none());
+    assert_eq!(killer.ask("EXISTS k"), ":0|");
+}
+
 /// Guards against a deadline that outlives its wait. A client that was served before it, and waits
 /// again without an end, would get an empty answer then.
 #[test]

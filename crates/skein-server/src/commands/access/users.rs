@@ -4,6 +4,7 @@ use std::path::Path;
 
 use crate::acl::{AclFileError, AclRuleError, AclSelector, AllKeys, DEFAULT, SetUserError};
 use crate::clients::client_registry::ClientRecord;
+use crate::commands::client::disconnect;
 use crate::commands::{
     AfterCommand, CommandContext, CommandError, CommandResult, QUOTED_BYTES_MAX, Replied, quoted,
 };
@@ -29,7 +30,9 @@ fn disconnect_subscribers(context: &CommandContext, name: &[u8]) -> AfterCommand
     };
     let is_lost = |kind, channel: &[u8]| !user.may_read_channel(channel, kind == ChannelKind::Pattern);
     let losing = shared.notices.channels.clients_of(is_lost);
-    disconnect(context, |record| *record.attributes().user == *name && losing.contains(&record.place.client))
+    let is_meant =
+        |record: &ClientRecord| *record.attributes().user == *name && losing.contains(&record.place.client);
+    disconnect(context, is_meant).1
 }
 
 /// Logs a change of a user, with the client that made it. Never logs the rules, which may contain a
@@ -113,23 +116,7 @@ fn disconnect_users(context: &CommandContext, names: &[&[u8]]) -> AfterCommand {
     if names.is_empty() {
         return AfterCommand::Done;
     }
-    disconnect(context, |record| names.contains(&&*record.attributes().user))
-}
-
-/// Closes the connections of some clients. Returns `Close` if this connection is one of them.
-fn disconnect(context: &CommandContext, is_meant: impl Fn(&ClientRecord) -> bool) -> AfterCommand {
-    let mut next = AfterCommand::Done;
-    for record in context.shared.clients.registry.all() {
-        if !is_meant(&record) || !record.kill() {
-            continue;
-        }
-        if record.place.client == context.client.id {
-            next = AfterCommand::Close;
-        } else {
-            context.shared.workers.mailboxes[record.place.worker].send(|mail| mail.kills.push(record.place));
-        }
-    }
-    next
+    disconnect(context, |record| names.contains(&&*record.attributes().user)).1
 }
 
 pub(super) fn list(context: &CommandContext, reply: &mut Reply) {

@@ -70,7 +70,7 @@ pub(super) fn unblock(shared: &ServerShared, args: &Args, reply: &mut Reply) -> 
         } else {
             answer.null_array();
         }
-        shared.workers.answer_waiting(client.who, bytes, Ticket::default());
+        shared.workers.answer_waiting(client.record.place, bytes, Ticket::default());
     }
     Ok(())
 }
