@@ -80,6 +80,7 @@ use std::time::Instant;
 
 use crate::clients::client::ClientState;
 use crate::notice::key_events::KeyChanges;
+use crate::observe::worker_counters::ReadOutcome;
 use crate::resp::{Args, Reply};
 use crate::shared::ServerShared;
 use crate::shared::exclusion_gate::StableDatabases;
@@ -166,6 +167,20 @@ impl CommandContext<'_> {
         });
         self.client.lookups.note(found);
         answer
+    }
+
+    /// Does the same as [`look_up`](Self::look_up) for a command that reads its arguments only with
+    /// the row. If it refuses them, the lookup does not count.
+    pub(crate) fn read<R>(
+        &mut self,
+        key: &[u8],
+        look: impl FnOnce(Result<Option<RowView>, skein_data::Error>) -> Result<R, CommandError>,
+    ) -> Result<R, CommandError> {
+        let mut lookups = self.client.lookups;
+        self.look_up(key, look).inspect_err(|error| {
+            lookups.count(ReadOutcome::of_error(error.bytes()));
+            self.client.lookups = lookups;
+        })
     }
 }
 

@@ -22,7 +22,7 @@
 use super::blocking::BlockingCommand;
 use super::command_error::NOT_IN_MULTI;
 use super::scripts::ScriptKind;
-use super::{AfterCommand, CommandContext, CommandResult, Replied, migrate, task};
+use super::{AfterCommand, CommandContext, CommandError, CommandResult, Replied, migrate, task};
 use crate::resp::{Args, Reply};
 use skein_data::{EngineWriter, RowView};
 
@@ -210,10 +210,10 @@ impl Plan {
             // EXEC is never queued, and no script runs a script. Otherwise the worker runs them.
             (_, Run::Exec | Run::Script(_)) => return Err(NOT_IN_MULTI),
             (_, Run::AsBatched(Batched::Read(read))) => {
-                context.look_up(args.get(1), |row| row.map(|row| read(row, args, reply)))?;
+                context.read(args.get(1), |row| read_by_itself(read, row?, args, reply))?;
             }
             (_, Run::AsBatched(Batched::Peek(read))) => {
-                context.look_up_unused(args.get(1), |row| row.map(|row| read(row, args, reply)))?;
+                context.look_up_unused(args.get(1), |row| read_by_itself(read, row?, args, reply))?;
             }
             (_, Run::AsBatched(Batched::Write(write))) => {
                 context.write(|writer| write.run(writer, args, reply))?;
@@ -221,6 +221,17 @@ impl Plan {
         }
         Ok(AfterCommand::Done)
     }
+}
+
+/// Runs one read of a batch. An error is returned, as from all other handlers: those who observe keys
+/// must not take it for a miss.
+fn read_by_itself(read: ReadHandler, row: Option<RowView>, args: &Args, reply: &mut Reply) -> Replied {
+    let start = reply.position();
+    read(row, args, reply);
+    let Some(text) = reply.written(start).strip_prefix(b"-") else { return Ok(()) };
+    let error = CommandError::owned(text.trim_ascii_end());
+    reply.truncate(start);
+    Err(error)
 }
 
 impl BatchedWrite {

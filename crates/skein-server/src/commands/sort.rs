@@ -223,21 +223,21 @@ fn sorted(
 
 /// Returns the values of the reply; `None` for an absent one.
 fn result_of(
-    session: &mut EngineKeys,
+    context: &mut CommandContext,
     query: &SortQuery<'_>,
     key: &[u8],
-    must_be_ordered: bool,
 ) -> Result<Vec<Option<Vec<u8>>>, CommandError> {
-    let found = session.get_with(key, |row| match row? {
+    let found = context.look_up(key, |row| match row? {
         None => Ok(Some(SortedKey::default())),
         Some(row) => elements_of(row),
     })?;
+    let session = &mut context.session;
     let SortedKey { mut elements, is_ordered } = found.ok_or_else(CommandError::wrong_type)?;
     if !query.keeps_order() {
         elements = sorted(session, query, elements)?;
     } else if is_ordered && query.descending {
         elements.reverse();
-    } else if !is_ordered && must_be_ordered {
+    } else if !is_ordered && query.store.is_some() {
         elements.sort();
     }
     let places = query.places(elements.len());
@@ -277,7 +277,7 @@ pub(super) fn run(
 ) -> CommandResult {
     let reads_all = || may_read_all_keys(context.client, args);
     let query = SortQuery::parse(args, context.client.keyspace(), may_store, reads_all)?;
-    let values = result_of(&mut context.session, &query, args.get(1), query.store.is_some())?;
+    let values = result_of(context, &query, args.get(1))?;
     if let Some(key) = query.store {
         store(context, key, &values)?;
         reply.count(values.len());

@@ -80,7 +80,31 @@ impl Lookups {
     /// Counts one lookup.
     #[inline]
     pub(crate) fn note(&mut self, found: bool) {
-        self.hits += u64::from(found);
-        self.misses += u64::from(!found);
+        self.count(if found { ReadOutcome::Found } else { ReadOutcome::Missed });
+    }
+
+    /// Counts the lookup of a read.
+    #[inline]
+    pub(crate) fn count(&mut self, outcome: ReadOutcome) {
+        self.hits += u64::from(outcome == ReadOutcome::Found);
+        self.misses += u64::from(outcome == ReadOutcome::Missed);
+    }
+}
+
+/// What the read of a key counts as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ReadOutcome {
+    Found,
+    Missed,
+    /// Neither: Redis refuses the arguments before it looks for the key.
+    Refused,
+}
+
+impl ReadOutcome {
+    /// Returns the outcome of a read that failed with this text. Redis has found the key only if the
+    /// text tells of its type.
+    #[cold]
+    pub(crate) fn of_error(text: &[u8]) -> Self {
+        if text.starts_with(b"WRONGTYPE") { Self::Found } else { Self::Refused }
     }
 }

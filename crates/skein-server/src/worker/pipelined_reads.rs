@@ -27,7 +27,7 @@ use super::request_timer::{RequestTimer, share};
 use crate::notice::key_events::KeyChanges;
 use crate::notice::monitors::Monitors;
 use crate::observe::command_kinds::CommandKind;
-use crate::observe::worker_counters::{Lookups, WorkerCounters};
+use crate::observe::worker_counters::{Lookups, ReadOutcome, WorkerCounters};
 use crate::shared::ServerShared;
 
 /// The most lookups of one batch.
@@ -233,6 +233,15 @@ fn answer(read: ReadHandler, row: Result<Option<RowView>, Error>, args: &Args, m
     !reply.is_put_off()
 }
 
+/// Counts the error of an answer, if it is one. Returns what the lookup counts as.
+#[inline]
+fn checked(timer: &RequestTimer, tag: u16, answer: &[u8], there: bool) -> ReadOutcome {
+    if timer.check(CommandKind::plain(tag), answer) {
+        return ReadOutcome::of_error(&answer[1..]);
+    }
+    if there { ReadOutcome::Found } else { ReadOutcome::Missed }
+}
+
 struct ReadReplies<'b> {
     plan: &'b [PlannedRead],
     connections: &'b [Option<Box<Connection>>],
@@ -278,8 +287,8 @@ impl ReadReplies<'_> {
         let buffer = &mut self.outputs[slot as usize].buffer;
         let start = buffer.len();
         if answer(read, row, &args, Reply::new(buffer, protocol)) {
-            self.timer.check(CommandKind::plain(tag), &buffer[start..]);
-            self.advance(slot, there);
+            let outcome = checked(self.timer, tag, &buffer[start..], there);
+            self.advance(slot, outcome);
         } else {
             self.states[i] = ReadState::PutOff;
         }
@@ -290,9 +299,11 @@ impl ReadReplies<'_> {
     /// answers are repeated, so they must not count.) If the answer filled its reply buffer, drops
     /// the remaining answers of that connection.
     #[inline(always)]
-    fn advance(&mut self, slot: u32, there: bool) {
-        self.lookups.note(there);
-        if !there && let Some(missed) = &mut self.missed {
+    fn advance(&mut self, slot: u32, outcome: ReadOutcome) {
+        self.lookups.count(outcome);
+        if outcome == ReadOutcome::Missed
+            && let Some(missed) = &mut self.missed
+        {
             missed.push(self.keys[self.next].into());
         }
         self.next += 1;
@@ -312,9 +323,9 @@ impl ReadReplies<'_> {
                 ReadState::Waits => return,
                 ReadState::Aside(start, len, there) => {
                     let answer = &self.aside[start as usize..start as usize + len as usize];
-                    self.timer.check(CommandKind::plain(self.plan[self.next].tag), answer);
+                    let outcome = checked(self.timer, self.plan[self.next].tag, answer, there);
                     self.outputs[slot as usize].buffer.extend_from_slice(answer);
-                    self.advance(slot, there);
+                    self.advance(slot, outcome);
                 }
                 ReadState::PutOff | ReadState::Dropped => {
                     if self.states[self.next] == ReadState::PutOff {

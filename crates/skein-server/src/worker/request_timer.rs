@@ -137,13 +137,15 @@ impl<'w> RequestTimer<'w> {
         self.observed.failed_again(kind);
     }
 
-    /// Counts the error of a request that was done, if its reply is one.
+    /// Counts the error of a request that was done, if its reply is one. Returns whether it is.
     #[inline]
-    pub(super) fn check(&self, kind: CommandKind, reply: &[u8]) {
+    pub(super) fn check(&self, kind: CommandKind, reply: &[u8]) -> bool {
         debug_assert!(are_whole_replies(reply), "{}", reply.escape_ascii());
-        if reply.first() == Some(&b'-') {
+        let failed = reply.first() == Some(&b'-');
+        if failed {
             self.observed.failed(kind, reply);
         }
+        failed
     }
 
     /// Counts an error reply. `done` tells whether the request was done or refused.

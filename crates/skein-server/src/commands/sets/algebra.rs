@@ -16,7 +16,7 @@ pub(super) fn answer(
     reply: &mut Reply,
     operation: SetOperation,
 ) -> CommandResult {
-    let wanted = SetOperationQuery::of_plain_sets(&mut context.session, operation, args.from(1))?;
+    let wanted = SetOperationQuery::of_plain_sets(context, operation, args.from(1))?;
     reply_with(context, wanted, MemberFormat::Set, reply)
 }
 
@@ -26,8 +26,8 @@ pub(super) fn store(
     reply: &mut Reply,
     operation: SetOperation,
 ) -> CommandResult {
-    let engine_keys = &mut context.session;
-    let found = SetOperationQuery::of_plain_sets(engine_keys, operation, args.from(2))?.find(engine_keys)?;
+    let wanted = SetOperationQuery::of_plain_sets(context, operation, args.from(2))?;
+    let found = wanted.find(&mut context.session)?;
     put_found(context, CollectionKind::Set, args.get(1), &found, reply)
 }
 
@@ -42,7 +42,7 @@ pub(super) fn sinter_card(context: &mut CommandContext, args: &Args, reply: &mut
         let (true, Some(number)) = (is(word, "LIMIT"), rest.next()) else { return Err(SYNTAX) };
         limit = parse_limit(number)?;
     }
-    let (engine_keys, keys) = (&mut context.session, args.from(2).take(count));
-    let wanted = SetOperationQuery::of_plain_sets(engine_keys, SetOperation::Intersection, keys)?;
+    let keys = args.from(2).take(count);
+    let wanted = SetOperationQuery::of_plain_sets(context, SetOperation::Intersection, keys)?;
     count_with(context, wanted, limit, reply)
 }

@@ -24,7 +24,7 @@ use crate::commands::task::AT_ONCE;
 use crate::commands::{AfterCommand, CommandContext, CommandError, CommandResult, is};
 use crate::resp::double::parse_double;
 use crate::resp::{Args, Reply};
-use skein_data::{CollectionKind, EngineKeys, Member, ScanDirection, SetReader};
+use skein_data::{CollectionKind, EngineKeys, Error, Member, RowView, ScanDirection, SetReader};
 
 /// The operation on several sets.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -40,6 +40,23 @@ pub(super) enum SetKinds {
     /// Sorted or not. The members of a set that is not sorted have the score 1, as in Redis.
     Any,
     Only(CollectionKind),
+}
+
+impl SetKinds {
+    /// Calls `look` with the set of a row, or with `None`.
+    fn look_at<R>(
+        self,
+        row: Result<Option<RowView>, Error>,
+        look: impl FnOnce(Option<&SetReader>) -> R,
+    ) -> CommandResult<R> {
+        let Some(row) = row? else { return Ok(look(None)) };
+        let look = |set: &SetReader<'_>| look(Some(set));
+        let found = match self {
+            Self::Any => row.any_set(look),
+            Self::Only(kind) => row.set_of(kind, look),
+        };
+        found?.ok_or_else(CommandError::wrong_type)
+    }
 }
 
 /// One input set: its key, its length, and the factor for its scores.
@@ -72,7 +89,7 @@ enum SetOperationUse {
 impl<'a> SetOperationQuery<'a> {
     /// Makes a query on sets that are not sorted. Errors if a key holds another kind.
     pub(crate) fn of_plain_sets(
-        engine_keys: &mut EngineKeys,
+        context: &mut CommandContext,
         operation: SetOperation,
         keys: impl Iterator<Item = &'a [u8]>,
     ) -> CommandResult<Self> {
@@ -85,17 +102,18 @@ impl<'a> SetOperationQuery<'a> {
             scores: false,
             limit: None,
         };
-        wanted.add_inputs(engine_keys, keys)?;
+        wanted.add_inputs(context, keys)?;
         Ok(wanted)
     }
 
     fn add_inputs(
         &mut self,
-        engine_keys: &mut EngineKeys,
+        context: &mut CommandContext,
         keys: impl Iterator<Item = &'a [u8]>,
     ) -> CommandResult<()> {
         for key in keys {
-            let len = with_set(engine_keys, self.kinds, key, |set| set.map_or(0, SetReader::len))?;
+            let len_of = |set: Option<&SetReader>| set.map_or(0, SetReader::len);
+            let len = context.look_up(key, |row| self.kinds.look_at(row, len_of))?;
             self.inputs.push(WeightedInput { key, len, weight: 1.0 });
         }
         Ok(())
@@ -104,7 +122,7 @@ impl<'a> SetOperationQuery<'a> {
     /// Parses the arguments from `first` on: a number of keys, the keys, and options. Errors if a
     /// key holds no set.
     fn parse(
-        engine_keys: &mut EngineKeys,
+        context: &mut CommandContext,
         args: &Args<'a>,
         name: &str,
         first: usize,
@@ -129,7 +147,7 @@ impl<'a> SetOperationQuery<'a> {
             scores: false,
             limit: None,
         };
-        wanted.add_inputs(engine_keys, args.from(first + 1).take(count))?;
+        wanted.add_inputs(context, args.from(first + 1).take(count))?;
         wanted.options(args, first + 1 + count, purpose)?;
         Ok(wanted)
     }
@@ -278,15 +296,7 @@ pub(super) fn with_set<R>(
     key: &[u8],
     look: impl FnOnce(Option<&SetReader>) -> R,
 ) -> CommandResult<R> {
-    engine_keys.get_with(key, |row| {
-        let Some(row) = row? else { return Ok(look(None)) };
-        let look = |set: &SetReader<'_>| look(Some(set));
-        let found = match kinds {
-            SetKinds::Any => row.any_set(look),
-            SetKinds::Only(kind) => row.set_of(kind, look),
-        };
-        found?.ok_or_else(CommandError::wrong_type)
-    })
+    engine_keys.get_with(key, |row| kinds.look_at(row, look))
 }
 
 /// Calls `show` for each member of a set.
@@ -307,7 +317,7 @@ pub(super) fn answer(
     operation: SetOperation,
 ) -> CommandResult {
     let purpose = SetOperationUse::Reply;
-    let wanted = SetOperationQuery::parse(&mut context.session, args, name, 1, operation, purpose)?;
+    let wanted = SetOperationQuery::parse(context, args, name, 1, operation, purpose)?;
     let shape = MemberFormat::of(wanted.scores, reply);
     reply_with(context, wanted, shape, reply)
 }
@@ -342,9 +352,8 @@ pub(super) fn store(
     name: &str,
     operation: SetOperation,
 ) -> CommandResult {
-    let engine_keys = &mut context.session;
-    let found = SetOperationQuery::parse(engine_keys, args, name, 2, operation, SetOperationUse::Store)?
-        .find(engine_keys)?;
+    let found = SetOperationQuery::parse(context, args, name, 2, operation, SetOperationUse::Store)?
+        .find(&mut context.session)?;
     put_found(context, CollectionKind::SortedSet, args.get(1), &found, reply)
 }
 
@@ -363,7 +372,7 @@ pub(crate) fn put_found(
 
 pub(super) fn zinter_card(context: &mut CommandContext, args: &Args, reply: &mut Reply) -> CommandResult {
     let wanted = SetOperationQuery::parse(
-        &mut context.session,
+        context,
         args,
         "zintercard",
         1,
@@ -395,7 +404,7 @@ pub(crate) fn count_with(
 pub(super) fn zrange_store(context: &mut CommandContext, args: &Args, reply: &mut Reply) -> CommandResult {
     let asked = RangeQuery::parse(args, 3, STORED)?;
     let kinds = SetKinds::Only(CollectionKind::SortedSet);
-    let found = with_set(&mut context.session, kinds, args.get(2), |set| {
+    let members_of = |set: Option<&SetReader>| {
         let mut found = ScoredMembers::new();
         if let Some(set) = set {
             asked.walk(set, &asked.places(set)?, |score, member| {
@@ -404,6 +413,7 @@ pub(super) fn zrange_store(context: &mut CommandContext, args: &Args, reply: &mu
             });
         }
         Ok::<_, CommandError>(found)
-    })??;
+    };
+    let found = context.look_up(args.get(2), |row| kinds.look_at(row, members_of))??;
     put_found(context, CollectionKind::SortedSet, args.get(1), &found, reply)
 }

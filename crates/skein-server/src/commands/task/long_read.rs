@@ -64,7 +64,7 @@ pub(crate) fn read_in_slices(
     reply: &mut Reply,
 ) -> CommandResult {
     let mut long = LongReply::Slices(None);
-    context.look_up(args.get(1), |row| answer(row?, args, reply, &mut long))?;
+    context.read(args.get(1), |row| answer(row?, args, reply, &mut long))?;
     Ok(match long {
         LongReply::Slices(Some(task)) => AfterCommand::Slices(task),
         LongReply::Slices(None) | LongReply::PutOff => AfterCommand::Done,
