@@ -257,7 +257,7 @@ fn cut_power_at_each(
 /// Runs a script on new stores, in each of which another operation fails. Then opens the store again,
 /// and calls `check` as [`cut_power_at_each`] does.
 fn fail_at_each(
-    operations: impl Iterator<Item = u64> + Clone,
+    operations: &(impl Iterator<Item = u64> + Clone),
     script: impl Fn(&DiskStore) -> usize,
     check: impl Fn(&DiskStore, usize, &str),
 ) {
@@ -309,7 +309,7 @@ fn a_power_cut_loses_no_acknowledged_write() {
 
 #[test]
 fn an_error_is_reported_and_loses_no_acknowledged_write() {
-    fail_at_each((1..120).step_by(2), script, assert_prefix);
+    fail_at_each(&(1..120).step_by(2), script, assert_prefix);
 }
 
 #[test]

@@ -45,7 +45,7 @@ fn a_power_cut_leaves_transactions_whole() {
 
 #[test]
 fn an_error_leaves_transactions_whole() {
-    fail_at_each(1..80, script, assert_whole);
+    fail_at_each(&(1..80), script, assert_whole);
 }
 
 #[test]
