@@ -35,7 +35,7 @@ fn the_header_is_made_from_the_source() {
 
 /// Returns the constants of options that take names: the default is 0, and the names count from 1.
 fn constants() -> String {
-    let mut text = String::new();
+    let mut lines = Vec::new();
     for row in DbBuilder::OPTIONS {
         let OptionKind::Name(names) = &row.kind else { continue };
         let default = format!("The default of the option `{}`", row.name);
@@ -43,8 +43,8 @@ fn constants() -> String {
         for (number, (name, about)) in names.enumerate() {
             let constant = format!("SKEIN_{}_{name}", row.name).to_uppercase().replace('-', "_");
             let (first, rest) = about.split_at(1);
-            text += &format!("\n// {}{rest}.\n#define {constant} {number}\n", first.to_uppercase());
+            lines.push(format!("\n// {}{rest}.\n#define {constant} {number}\n", first.to_uppercase()));
         }
     }
-    text.trim_end().to_owned()
+    lines.concat().trim_end().to_owned()
 }

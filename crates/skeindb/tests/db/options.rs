@@ -101,7 +101,8 @@ fn wrapped(text: &str) -> String {
             lines.push(" ".repeat(7));
         }
         let line = lines.last_mut().expect("there is one");
-        *line += &format!(" {word}");
+        line.push(' ');
+        line.push_str(word);
     }
     lines.join("\n")
 }
