@@ -218,11 +218,13 @@ typedef struct {
     uint64_t cache_bytes;
     // The most memory of the engine in memory in bytes; no limit if 0.
     uint64_t memory_limit;
-    // SKEIN_ENGINE_*. By default a folder keeps its engine, and a new one has the engine in memory.
+    // SKEIN_ENGINE_*. By default a folder keeps its engine, and a new one has the engine in
+    // memory.
     uint32_t engine;
     // SKEIN_DURABILITY_*, buffered by default. It may differ between openings.
     uint32_t durability;
-    // SKEIN_INDEX_*, of the engine in memory; a Masstree by default. It may differ between openings.
+    // SKEIN_INDEX_*, of the engine in memory; a Masstree by default. It may differ between
+    // openings.
     uint32_t index;
     // SKEIN_EVICTION_*, the keys that are evicted at `memory_limit`; none by default.
     uint32_t eviction;
