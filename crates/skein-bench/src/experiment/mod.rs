@@ -26,6 +26,8 @@
 //! - Choices: `setting`, `participants` (contenders), `key_lengths` (keys that all accept).
 //! - Measures: `index_memory`, `resident_size`, `memory_read` (the unit of time), `latency`.
 //! - A run: `progress`, `scratch` (its folder). Judgement: `aims`.
+//!
+//! `instructions` counts the operations of our indexes in two builds; it is no experiment.
 
 mod aims;
 mod bench;

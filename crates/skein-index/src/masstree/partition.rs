@@ -302,7 +302,7 @@ mod tests {
     fn long_common_prefixes_take_few_steps() {
         let tree = MasstreeVariant::<Inline<u64>, MasstreeStandard>::with_variant(Arc::new(Collector::new()));
         let guard = tree.collector().enter();
-        let long = |end: u8| [&[b'a'; 65_000][..], &[end]].concat();
+        let long = |end: u8| [vec![b'a'; 65_000], vec![end]].concat();
         for end in 0..40 {
             tree.insert(&long(end), Inline(end.into()), &guard).unwrap();
         }

@@ -262,7 +262,9 @@ impl<'o> Reply<'o> {
     pub(crate) fn words<'w>(&mut self, words: impl IntoIterator<Item = &'w str>) {
         let words: Vec<&str> = words.into_iter().collect();
         self.set(words.len());
-        words.into_iter().for_each(|word| self.simple(word));
+        for word in words {
+            self.simple(word);
+        }
     }
 
     /// Begins a message of this many elements: a push in RESP3.

@@ -213,7 +213,9 @@ impl LeafRanks {
     #[inline]
     pub(in crate::wormhole) fn rank_of(&self, slot: usize) -> Option<usize> {
         let (slot, chunks) = (slot as u8, self.slots.as_chunks::<LINE_OF_RANKS>().0);
-        let holds = |ranks: &[u8; LINE_OF_RANKS]| ranks.iter().fold(false, |held, &at| held | (at == slot));
+        // Without a branch for each, so that the compiler compares all at once.
+        let holds =
+            |ranks: &[u8; LINE_OF_RANKS]| ranks.iter().fold(0, |held, &at| held | u8::from(at == slot)) != 0;
         let first = LINE_OF_RANKS * chunks.iter().position(holds)?;
         let rank = first + self.slots[first..].iter().position(|&at| at == slot)?;
         // Bytes after the ranks are old ones.
