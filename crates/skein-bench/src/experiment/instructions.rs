@@ -10,6 +10,7 @@
 //! other dump holds the instructions of one loop alone. Counts depend on neither load nor machine,
 //! except that a processor may choose other functions of the C library.
 
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -120,7 +121,7 @@ pub fn run_loops(name: &str, keys: &str, size: GuardSize) -> Result<String> {
         let outcome = index.run(script, mode);
         mark(script.len());
         Error::check_answers(name, each.measure, outcome.wrong)?;
-        lines += &format!("{} {}\n", script.len(), each.measure);
+        let _ = writeln!(lines, "{} {}", script.len(), each.measure);
     }
     Ok(lines)
 }

@@ -103,7 +103,7 @@ pub struct ServerLaunch<'a> {
 pub type ServerOptions = fn(&ServerLaunch<'_>) -> Vec<String>;
 
 /// A registered server.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct RegisteredServer {
     /// Its name in reports.
     pub name: &'static str,
