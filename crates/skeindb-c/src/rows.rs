@@ -180,7 +180,10 @@ pub unsafe extern "C" fn skein_increment(
     let sum = sum.map(|sum| sum.write(0));
     // SAFETY: the caller's promise.
     unsafe {
-        at_key(keyspace, (key, key_len), |keyspace, key| Ok(done(store(sum, keyspace.increment(key, by)?))))
+        at_key(keyspace, (key, key_len), |keyspace, key| {
+            store(sum, keyspace.increment(key, by)?);
+            Ok(Status::SKEIN_OK)
+        })
     }
 }
 

@@ -245,7 +245,8 @@ pub unsafe extern "C" fn skein_txn_increment(
     // SAFETY: the caller's promise.
     unsafe {
         txn_at_key(txn, keyspace, (key, key_len), |txn, keyspace, key| {
-            Ok(done(store(sum, txn.write(|txn| txn.increment(keyspace, key, by))?)))
+            store(sum, txn.write(|txn| txn.increment(keyspace, key, by))?);
+            Ok(Status::SKEIN_OK)
         })
     }
 }
