@@ -2,6 +2,7 @@
 
 use clap::{Command, CommandFactory};
 use skein_server::config::{OPTIONS, Section};
+use std::fmt::Write as _;
 
 use super::ArgAction;
 use crate::Cli;
@@ -53,8 +54,9 @@ fn table(section: Section, serve: &Command) -> String {
         let arg = serve.get_arguments().find(|arg| arg.get_long() == Some(option.name)).expect("an argument");
         let (default, bounds) = (default_of(arg), option.bounds_cell());
         let cell = |text: &str| if text.is_empty() { " ".to_owned() } else { format!(" {text} ") };
-        text += &format!(
-            "| `{}` |{}|{}|{}|\n",
+        let _ = writeln!(
+            text,
+            "| `{}` |{}|{}|{}|",
             name.trim_end(),
             cell(&default),
             cell(&bounds),
