@@ -1,8 +1,9 @@
 //! Tests that `docs/operations.md` has the rows of the options, with bounds that hold.
 
+use std::fmt::Write as _;
+
 use clap::{Command, CommandFactory};
 use skein_server::config::{OPTIONS, Section};
-use std::fmt::Write as _;
 
 use super::ArgAction;
 use crate::Cli;

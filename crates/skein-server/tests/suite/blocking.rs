@@ -251,7 +251,9 @@ fn no_element_goes_to_a_killed_client() {
                     encode(&words)
                 });
                 killer.send(&packet.collect::<Vec<u8>>());
-                requests.iter().for_each(|_| drop(answer(&mut killer)));
+                for _ in &requests {
+                    drop(answer(&mut killer));
+                }
                 assert_eq!(killer.ask(left), ":1|", "{requests:?}");
                 assert!(client.try_reply().is_none(), "{requests:?}");
                 assert_eq!(killer.ask("DEL k"), ":1|");

@@ -328,7 +328,9 @@ fn a_read_that_fails_on_its_arguments_is_no_miss() {
         });
         client.ask("CONFIG RESETSTAT");
         client.send(&packet.collect::<Vec<u8>>());
-        requests.iter().for_each(|_| drop(client.reply()));
+        for _ in requests {
+            drop(client.reply());
+        }
         let seen = ["keyspace_hits", "keyspace_misses"].map(|name| number(&mut client, "stats", name));
         assert_eq!(seen, [hits, misses], "after {requests:?}");
         client.ask("GET end");

@@ -127,7 +127,7 @@ fn parameters<'r>(rows: impl Iterator<Item = &'r DbOption>) -> String {
 
 /// Returns the arguments that pass the parameters on.
 fn arguments<'r>(rows: impl Iterator<Item = &'r DbOption>) -> String {
-    rows.map(|row| format!("        {0}={0},\n", row.name)).collect()
+    rows.map(|row| format!("        {0}={0},\n", row.name)).collect::<Vec<_>>().concat()
 }
 
 #[test]
