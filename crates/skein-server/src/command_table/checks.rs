@@ -9,6 +9,8 @@ use crate::acl::CommandTarget;
 use crate::commands::{Batched, Run};
 use crate::notice::key_events::EventRule;
 
+const PAGE: &str = include_str!("../../../../docs/commands.md");
+
 #[test]
 fn only_tags_of_right_requests_have_a_plan() {
     for tag in 0..=u16::MAX {
@@ -16,6 +18,23 @@ fn only_tags_of_right_requests_have_a_plan() {
         assert_eq!(plan_of(tag).is_some(), is_right, "{tag}");
     }
     assert!(COMMANDS.len() < RESERVED_KEY.into());
+}
+
+/// Incident: the table of families in the page lacked `SK.SNAPSHOT`. Consequence: whoever looked for a
+/// snapshot there found none. Fix: the entry, and this test.
+#[test]
+fn every_command_is_in_the_page_of_commands() {
+    let (_, page) = PAGE.split_once("\n## Commands by family\n").expect("the chapter");
+    let (families, _) = page.split_once("\n## ").expect("a chapter after it");
+    let names: BTreeSet<String> = families
+        .split('`')
+        .skip(1)
+        .step_by(2)
+        .filter_map(|entry| entry.split_whitespace().next().map(str::to_lowercase))
+        .collect();
+    let missing: Vec<&str> =
+        COMMANDS.iter().map(|command| command.name).filter(|name| !names.contains(*name)).collect();
+    assert!(missing.is_empty(), "docs/commands.md, \"Commands by family\", lacks {missing:?}");
 }
 
 #[test]

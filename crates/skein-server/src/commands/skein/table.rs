@@ -1,4 +1,5 @@
-//! The commands on ordered keys, which Redis does not have.
+//! The commands that Redis does not have: on ordered keys, versions, snapshots and memory. The group of
+//! this family is no category of rights, so a row names its own.
 
 use std::ops::Bound::{Excluded, Unbounded};
 
