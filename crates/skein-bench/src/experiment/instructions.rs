@@ -6,7 +6,7 @@
 //!      dumps:  … │ loop 1 │ prepare │ loop 2 │ …  ◄── a dump at each call of `mark`
 //! ```
 //!
-//! The child fills an index, then runs the loops, and calls [`mark`] before and after each. So every
+//! The child fills an index, then runs the loops, and calls `mark` before and after each. So every
 //! other dump holds the instructions of one loop alone. Counts depend on neither load nor machine,
 //! except that a processor may choose other functions of the C library.
 
@@ -54,7 +54,7 @@ pub const KEY_SETS: [&str; 2] = ["rand-8", "url"];
 /// The command line that runs [`run_loops`] in a child.
 const CHILD: [&str; 2] = ["bench", "guard-loops"];
 
-/// The name of [`mark`] in the program.
+/// The name of `mark` in the program.
 const MARK: &str = "skein_bench_guard_mark";
 
 /// The size of each index, and the number of operations of each loop.

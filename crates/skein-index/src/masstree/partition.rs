@@ -9,8 +9,8 @@
 //! Long common prefixes are chains of layers with one key each. A chain is opened at once, and all
 //! work is bounded: [`PartitionWork`].
 
+use arrayvec::ArrayVec;
 use skein_sync::version::Version;
-use smallvec::SmallVec;
 
 use super::MasstreeVariant;
 use super::key_lengths::LINK;
@@ -29,6 +29,9 @@ const WALKS: usize = 4;
 /// The most steps for each part. Common trees need about 2,000: some 60 pieces, with four walks each
 /// to a depth of eight. With fewer steps than a tree needs, the parts are less equal.
 const STEPS_PER_PART: usize = 1 << 14;
+
+/// The most children of a node.
+const CHILDREN_MAX: usize = 16;
 
 /// Bytes of keys that are copied in one step.
 const BYTES_PER_STEP: usize = 64;
@@ -197,8 +200,8 @@ impl<V: MasstreeSettings> TreePiece<V> {
     }
 }
 
-/// The pieces below a node.
-type PiecesBelow<V> = SmallVec<[PieceBelow<V>; 16]>;
+/// The pieces below a node: at most one for each child.
+type PiecesBelow<V> = ArrayVec<PieceBelow<V>, CHILDREN_MAX>;
 
 impl<V: MasstreeSettings> PieceRoot<V> {
     /// Returns the pieces one level down. There are none if there is no such level, or if the node is
@@ -218,7 +221,7 @@ impl<V: MasstreeSettings> PieceRoot<V> {
 }
 
 fn below_interior<V: MasstreeSettings>(node: Node<V>, version: Version) -> Option<PiecesBelow<V>> {
-    let below = (0..=node.nkeys()).map(|index| PieceBelow {
+    let below = (0..=node.nkeys()).take(CHILDREN_MAX).map(|index| PieceBelow {
         first: index.checked_sub(1).map(|before| (node.key(before), size_of::<u64>())),
         inside: PieceRoot::Child(node.child(index)),
     });
@@ -228,7 +231,7 @@ fn below_interior<V: MasstreeSettings>(node: Node<V>, version: Version) -> Optio
 
 fn below_border<V: MasstreeSettings>(node: Node<V>, version: Version) -> Option<PiecesBelow<V>> {
     let (lengths, permutation) = (node.key_lengths(), node.permutation());
-    let entries: SmallVec<[_; 16]> = (0..permutation.count())
+    let entries: ArrayVec<_, CHILDREN_MAX> = (0..permutation.count().min(CHILDREN_MAX))
         .map(|position| node.entry(lengths, permutation, position))
         .filter(|entry| entry.slice.code <= LINK)
         .collect();

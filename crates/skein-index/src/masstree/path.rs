@@ -1,7 +1,7 @@
-//! What a cursor holds beside its place: the border nodes of the layers above it, and its key. Both are
-//! in place while they are short, so a seek allocates nothing.
+//! The path of a cursor, one border node for each layer, and its key. Both are in place while they are
+//! short, so a seek allocates nothing.
 
-use smallvec::SmallVec;
+use arrayvec::ArrayVec;
 
 use super::frame::BorderFrame;
 use super::variant::MasstreeSettings;
@@ -15,33 +15,38 @@ const KEY_INLINE: usize = 128;
 /// The border nodes on a cursor's path, one per layer. Steps use only the lowest.
 pub(super) struct CursorPath<V: MasstreeSettings> {
     lowest: Option<BorderFrame<V>>,
-    upper: SmallVec<[BorderFrame<V>; UPPER_INLINE]>,
+    upper: ArrayVec<BorderFrame<V>, UPPER_INLINE>,
+    /// The layers between `upper` and `lowest`, if they are more.
+    more: Vec<BorderFrame<V>>,
     /// Bytes of the key in the upper layers.
     prefix: usize,
 }
 
 impl<V: MasstreeSettings> CursorPath<V> {
     pub(super) fn new() -> Self {
-        Self { lowest: None, upper: SmallVec::new(), prefix: 0 }
+        Self { lowest: None, upper: ArrayVec::new(), more: Vec::new(), prefix: 0 }
     }
 
     pub(super) fn clear(&mut self) {
         (self.lowest, self.prefix) = (None, 0);
         self.upper.clear();
+        self.more.clear();
     }
 
     /// Adds a layer below the others.
     #[inline(always)]
     pub(super) fn push(&mut self, frame: BorderFrame<V>) {
         if let Some(upper) = self.lowest.replace(frame) {
-            self.upper.push(upper);
+            if let Err(full) = self.upper.try_push(upper) {
+                self.more.push(full.element());
+            }
             self.prefix += size_of::<u64>();
         }
     }
 
     /// Removes the lowest layer.
     pub(super) fn pop(&mut self) {
-        self.lowest = self.upper.pop();
+        self.lowest = self.more.pop().or_else(|| self.upper.pop());
         self.prefix = self.prefix.saturating_sub(size_of::<u64>());
     }
 

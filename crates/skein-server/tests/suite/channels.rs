@@ -224,7 +224,7 @@ fn revoked_channels_of_each_kind_end_their_connections_at_once() {
     let server = start();
     let mut admin = server.connect();
     for (user, rule, request) in
-        [("ann", "&c", "SUBSCRIBE c"), ("bob", "&c", "SSUBSCRIBE c"), ("cy", "&c*", "PSUBSCRIBE c*")]
+        [("ann", "&c", "SUBSCRIBE c"), ("bob", "&c", "SSUBSCRIBE c"), ("dan", "&c*", "PSUBSCRIBE c*")]
     {
         admin.ask(&format!("ACL SETUSER {user} on nopass resetchannels {rule} &{user} +@all ~*"));
         let [mut loses, mut keeps] = [request, &format!("SUBSCRIBE {user}")].map(|request| {
