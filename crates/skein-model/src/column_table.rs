@@ -176,15 +176,17 @@ impl<'a> ColumnTable<'a> {
 
     #[inline]
     fn splice(self, at: usize, after: usize, column: Option<Column<'a>>) -> Option<SplicedTable<'a>> {
-        let ((name_start, value_start), (name_end, value_end)) = (self.starts(at), self.starts(after));
+        let (names, values) =
+            (self.starts(at).0..self.starts(after).0, self.starts(at).1..self.starts(after).1);
         let old = self.size();
         let rest = TableSize {
             count: old.count - (after - at),
-            names: old.names - (name_end - name_start),
-            values: old.values - (value_end - value_start),
+            names: old.names - names.len(),
+            values: old.values - values.len(),
         };
         let size = column.map_or(rest, |column| rest.with(column));
-        (size.width() == self.width).then_some(SplicedTable { table: self, at, after, column, size })
+        let spliced = SplicedTable { table: self, old, columns: at..after, names, values, column, size };
+        (size.width() == self.width).then_some(spliced)
     }
 
     /// Returns all bytes of the table.
@@ -309,12 +311,15 @@ fn narrow<const W: usize>(number: usize) -> [u8; W] {
 
 /// A table in which one column was put or removed. It is written from the bytes of the former table
 /// without a look at the other columns.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct SplicedTable<'a> {
     table: ColumnTable<'a>,
-    /// The columns from `at` to `after` of the former table are replaced by `column`.
-    at: usize,
-    after: usize,
+    /// The numbers of `table`.
+    old: TableSize,
+    /// The columns of `table` that `column` replaces, with the bytes of their names and values.
+    columns: Range<usize>,
+    names: Range<usize>,
+    values: Range<usize>,
     column: Option<Column<'a>>,
     size: TableSize,
 }
@@ -336,24 +341,22 @@ impl SplicedTable<'_> {
     }
 
     fn write_in_width<const W: usize>(&self, out: &mut [u8]) {
-        let Self { table, at, after, column, size } = *self;
-        let (heads, content) = table.bytes.split_at(table.heads());
-        let (names, values) = content.split_at(table.size().names);
-        let (start, end) = (table.starts(at), table.starts(after));
-        let (name, value) = column.unwrap_or_default();
-        let parts = TableParts::<W>::of(out, size);
-        replace(parts.names, names, start.0..end.0, name);
-        replace(parts.values, values, start.1..end.1, value);
+        let (heads, content) = self.table.bytes.split_at(heads(W, self.old.count));
+        let (names, values) = content.split_at(self.old.names);
+        let (name, value) = self.column.unwrap_or_default();
+        let parts = TableParts::<W>::of(out, self.size);
+        replace(parts.names, names, &self.names, name);
+        replace(parts.values, values, &self.values, value);
         let old = heads[WIDTH + W..].as_chunks::<W>().0.as_chunks::<2>().0;
-        let (before, from) = parts.ends.split_at_mut(at);
-        before.copy_from_slice(&old[..at]);
-        let (name_end, value_end) = (start.0 + name.len(), start.1 + value.len());
-        let (own, later) = from.split_at_mut(usize::from(column.is_some()));
+        let (before, from) = parts.ends.split_at_mut(self.columns.start);
+        before.copy_from_slice(&old[..self.columns.start]);
+        let (name_end, value_end) = (self.names.start + name.len(), self.values.start + value.len());
+        let (own, later) = from.split_at_mut(usize::from(self.column.is_some()));
         if let [own] = own {
             *own = [narrow(name_end), narrow(value_end)];
         }
-        let shift = (name_end.wrapping_sub(end.0), value_end.wrapping_sub(end.1));
-        for (new, old) in later.iter_mut().zip(&old[after..]) {
+        let shift = (name_end.wrapping_sub(self.names.end), value_end.wrapping_sub(self.values.end));
+        for (new, old) in later.iter_mut().zip(&old[self.columns.end..]) {
             *new = [shifted(old[0], shift.0), shifted(old[1], shift.1)];
         }
     }
@@ -361,7 +364,7 @@ impl SplicedTable<'_> {
 
 /// Writes `old` to `out` with `by` in place of the bytes in `range`.
 #[inline]
-fn replace(out: &mut [u8], old: &[u8], range: Range<usize>, by: &[u8]) {
+fn replace(out: &mut [u8], old: &[u8], range: &Range<usize>, by: &[u8]) {
     let (before, rest) = out.split_at_mut(range.start);
     let (new, after) = rest.split_at_mut(by.len());
     before.copy_from_slice(&old[..range.start]);
@@ -429,9 +432,9 @@ mod tests {
 
     #[test]
     fn numbers_are_as_wide_as_the_longest_end_needs() {
-        for (len, width) in [(1, 1), (254, 1), (255, 2), (65_534, 2), (65_535, 4)] {
+        for (len, width) in [(0, 1), (1, 1), (254, 1), (255, 2), (65_534, 2), (65_535, 4)] {
             let long = vec![b'z'; len];
-            for columns in [&[(&b"a"[..], &long[..]), (b"b", b"1")][..], &[(b"a", b""), (&long[..], b"2")]] {
+            for columns in [&[(&b"a"[..], &long[..]), (b"b", b"1")][..], &[(&long[..], b"2"), (b"{", b"")]] {
                 let bytes = table(columns);
                 assert_eq!(usize::from(bytes[0]), width, "a name or a value of {len} bytes");
                 let (table, rest) = ColumnTable::parse(&bytes).unwrap();

@@ -1,5 +1,5 @@
-//! The façade of locks: `std`'s locks, or a model's under `--cfg skein_loom`. For locks in code that
-//! models explore.
+//! The façade of locks: `std`'s locks, or a model's under `--cfg skein_loom`. For locks in code
+//! that models explore.
 
 #[cfg(skein_loom)]
 pub use crate::model::sync::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};

@@ -32,7 +32,8 @@ impl TimedBar {
         Self { bar, started: Instant::now(), shown: None }
     }
 
-    /// Shows this position, unless the last one was shown just now. `message` gets the elapsed time.
+    /// Shows this position, unless the last one was shown just now. `message` gets the elapsed
+    /// time.
     fn update(&mut self, position: u64, message: impl FnOnce(Duration) -> String) {
         if self.shown.is_some_and(|shown| shown.elapsed() < STEP) {
             return;

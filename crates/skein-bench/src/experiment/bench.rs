@@ -107,8 +107,8 @@ impl Bench {
         taken
     }
 
-    /// Returns those of the concerned stores that the user wants, given the name and the description
-    /// of each. Notes those that the user wants but this build does not have.
+    /// Returns those of the concerned stores that the user wants, given the name and the
+    /// description of each. Notes those that the user wants but this build does not have.
     ///
     /// # Errors
     /// If no store is left.
@@ -200,8 +200,8 @@ pub fn run(
     done.map(|()| run)
 }
 
-/// Runs an experiment that makes folders, at the plan of a test. Returns the lines that it wrote, and
-/// its result.
+/// Runs an experiment that makes folders, at the plan of a test. Returns the lines that it wrote,
+/// and its result.
 #[cfg(test)]
 pub fn run_in_test(experiment: &Experiment, plan: BenchPlan) -> (Vec<ResultLine>, Result<RunRecord>) {
     let folder = tempfile::tempdir().expect("a temporary folder");

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::key_lengths::takes_keys;
-use super::loops::{GridLoop, LOWER_BOUND, changes, inserts, ranges, reads};
+use super::loops::{GET, GET_MANY, GridLoop, LOWER_BOUND, changes, inserts, ranges, reads};
 use super::scratch::Scratch;
 use crate::keyset::{self, KeySet};
 use crate::rival::index::{self, DynIndex, IndexRole, RegisteredIndex};
@@ -27,15 +27,11 @@ use crate::{Error, Result};
 /// The loops, in the order in which they run. An index is filled anew before a loop if the loop
 /// before has changed it.
 const LOOPS: [GridLoop; 9] = [
-    reads("get", LoopStyle::Independent, |asked, count, seed, share| {
-        lookup::lookups(asked, count, 1.0, seed, share)
-    }),
+    GET,
     reads("get of an absent key", LoopStyle::Independent, |asked, count, seed, share| {
         lookup::lookups(asked, count, 0.0, seed, share)
     }),
-    reads("get_many(32)", LoopStyle::Batches(32), |asked, count, seed, share| {
-        lookup::lookups(asked, count, 1.0, seed, share)
-    }),
+    GET_MANY,
     LOWER_BOUND,
     ranges::<100, 10, false>("scan of 100"),
     ranges::<100, 10, true>("scan of 100, back"),
@@ -66,8 +62,8 @@ pub struct GuardSize {
     pub operations: usize,
 }
 
-/// The instructions of one operation. Rounds differ where an index draws at random: heights of a skip
-/// list, seeds of a hash.
+/// The instructions of one operation. Rounds differ where an index draws at random: heights of a
+/// skip list, seeds of a hash.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CountedLoop {
     /// The index, the key set and the loop.
@@ -96,8 +92,8 @@ pub fn indexes() -> Vec<&'static str> {
     names
 }
 
-/// Runs in the child: the loops of one index on one key set. Returns a line for each loop: its number
-/// of operations, and its name. Returns nothing if no index of this name takes the keys.
+/// Runs in the child: the loops of one index on one key set. Returns a line for each loop: its
+/// number of operations, and its name. Returns nothing if no index of this name takes the keys.
 ///
 /// # Errors
 /// If there is no such key set, or if the index gives a wrong answer.
@@ -132,12 +128,12 @@ fn filled(entry: &RegisteredIndex, set: &KeySet) -> Box<dyn DynIndex> {
     index
 }
 
-/// Counts the loops of one index on one key set in `program`, which is this program or another build
-/// of it, in this many rounds. Returns nothing if the index rejects the keys.
+/// Counts the loops of one index on one key set in `program`, which is this program or another
+/// build of it, in this many rounds. Returns nothing if the index rejects the keys.
 ///
 /// # Errors
-/// If callgrind is not installed, or if the program fails, for example because it is older than this
-/// command.
+/// If callgrind is not installed, or if the program fails, for example because it is older than
+/// this command.
 pub fn count(program: &Path, what: (&str, &str), size: GuardSize, rounds: u32) -> Result<Vec<CountedLoop>> {
     let mut counted: Vec<CountedLoop> = Vec::new();
     for _ in 0..rounds {
@@ -200,4 +196,36 @@ fn total_of(dump: &Path) -> Result<f64> {
         .map_err(|error| Error::Failed(format!("callgrind wrote no {}: {error}", dump.display())))?;
     let total = text.lines().rev().find_map(|line| line.strip_prefix("totals: ")?.trim().parse().ok());
     total.ok_or_else(|| Error::Failed(format!("{} has no line 'totals: N'", dump.display())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FEW: GuardSize = GuardSize { keys: 1000, operations: 100 };
+
+    #[test]
+    fn every_index_runs_every_loop() {
+        assert_eq!(indexes().len(), 5, "{:?}", indexes());
+        for index in indexes() {
+            let lines = run_loops(index, "rand-8", FEW).expect("all of them take eight bytes");
+            let of_scans = |line: &&str| line.contains("scan") && line.starts_with("10 ");
+            assert_eq!(lines.lines().count(), LOOPS.len(), "{index}: {lines}");
+            assert_eq!(lines.lines().filter(of_scans).count(), 2, "{index}: {lines}");
+        }
+        assert_eq!(run_loops("skein-mlp", "url", FEW).expect("the keys are too long"), "");
+        assert_eq!(run_loops("no such index", "url", FEW).expect("no such index"), "");
+    }
+
+    #[test]
+    fn the_total_of_a_dump_is_its_last_line() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let dumps = folder.path().join("dump");
+        std::fs::write(numbered(&dumps, 2), "summary: 9\nfn=x\n0 12\n\ntotals: 34567\n").expect("a file");
+        assert_eq!(total_of(&numbered(&dumps, 2)).expect("it has a total"), 34_567.0);
+        std::fs::write(numbered(&dumps, 2), "fn=x\n").expect("a file");
+        let error = total_of(&numbered(&dumps, 2)).expect_err("it has none").to_string();
+        assert!(error.contains("dump.2") && error.contains("totals"), "{error}");
+        assert!(total_of(&numbered(&dumps, 4)).expect_err("no file").to_string().contains("dump.4"));
+    }
 }

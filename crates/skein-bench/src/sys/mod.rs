@@ -73,9 +73,9 @@ impl LoopClock {
             Self::Cpu => libc::CLOCK_THREAD_CPUTIME_ID,
         };
         let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        // Not rustix: its own search for the clock in memory fails under valgrind.
-        // SAFETY: the system writes one `timespec` to memory that is ours. Both clocks exist, so the
-        // call does not fail.
+        // Not rustix: its own search for the clock in memory fails under valgrind. SAFETY: the
+        // system writes one `timespec` to memory that is ours. Both clocks exist, so the call does
+        // not fail.
         unsafe { libc::clock_gettime(clock, &raw mut now) };
         // Both clocks count up from 0.
         Duration::new(now.tv_sec.cast_unsigned(), now.tv_nsec.cast_unsigned() as u32)

@@ -1,5 +1,5 @@
-//! The protocols of the buffer manager under `loom`: room and resizes, publications beside walks and
-//! loads, and moments. Whole writes and reads run, over a simulated file.
+//! The protocols of the buffer manager under `loom`: room and resizes, publications beside walks
+//! and loads, and moments. Whole writes and reads run, over a simulated file.
 //!
 //! `RUSTFLAGS="--cfg skein_loom" cargo test -p skein-disk --lib --profile models models`
 
@@ -79,7 +79,8 @@ fn spawn(run: impl FnOnce() + Send + 'static) -> JoinHandle<()> {
     thread::Builder::new().stack_size(STACK).spawn(run).unwrap()
 }
 
-/// Runs a model with a file and a publication. It begins with some hundred steps that open the file.
+/// Runs a model with a file and a publication. It begins with some hundred steps that open the
+/// file.
 fn model(run: impl Fn(&ModelFile, JoinHandle<()>) + Copy + Send + Sync + 'static) {
     let mut builder = loom::model::Builder::new();
     (builder.preemption_bound, builder.max_branches) = (Some(2), 100_000);

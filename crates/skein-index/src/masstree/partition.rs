@@ -26,8 +26,8 @@ const PIECES_PER_PART: f64 = 4.0;
 /// Random walks for each estimate.
 const WALKS: usize = 4;
 
-/// The most steps for each part. Common trees need about 2,000: some 60 pieces, with four walks each
-/// to a depth of eight. With fewer steps than a tree needs, the parts are less equal.
+/// The most steps for each part. Common trees need about 2,000: some 60 pieces, with four walks
+/// each to a depth of eight. With fewer steps than a tree needs, the parts are less equal.
 const STEPS_PER_PART: usize = 1 << 14;
 
 /// The most children of a node.
@@ -57,8 +57,8 @@ enum PieceRoot<V: MasstreeSettings> {
 /// A piece one level below another.
 #[derive(Clone, Copy)]
 struct PieceBelow<V: MasstreeSettings> {
-    /// The slice and the length of its first key in the layer; `None` if that is the first key of the
-    /// piece above.
+    /// The slice and the length of its first key in the layer; `None` if that is the first key of
+    /// the piece above.
     first: Option<(u64, usize)>,
     inside: PieceRoot<V>,
 }
@@ -161,8 +161,8 @@ impl<V: MasstreeSettings> TreePiece<V> {
         Self { from: Vec::new(), prefix: 0, inside: PieceRoot::Layer(root), weight: f64::MAX }
     }
 
-    /// Returns the pieces one level down. A level with one layer is passed. If the piece has no such
-    /// pieces, or if the node is changing, returns the piece itself, closed.
+    /// Returns the pieces one level down. A level with one layer is passed. If the piece has no
+    /// such pieces, or if the node is changing, returns the piece itself, closed.
     fn open(mut self, work: &mut PartitionWork) -> Vec<Self> {
         while work.is_left() {
             work.spend(1);
@@ -204,8 +204,8 @@ impl<V: MasstreeSettings> TreePiece<V> {
 type PiecesBelow<V> = ArrayVec<PieceBelow<V>, CHILDREN_MAX>;
 
 impl<V: MasstreeSettings> PieceRoot<V> {
-    /// Returns the pieces one level down. There are none if there is no such level, or if the node is
-    /// changing.
+    /// Returns the pieces one level down. There are none if there is no such level, or if the node
+    /// is changing.
     fn below(self) -> PiecesBelow<V> {
         let node = match self {
             Self::Closed => None,
@@ -297,10 +297,10 @@ mod tests {
         assert!(found.len() > 30 && found.is_sorted_by(|a, b| a < b), "{found:?}");
     }
 
-    /// Incident: a common prefix was opened one layer at a time, with four walks to its end for each
-    /// layer, and each step of a walk copied the prefix. Consequence: two keys with 65,000 equal bytes
-    /// made a restart take minutes, and a write that evicted. Fix: layers of one key are passed at once,
-    /// walks copy nothing, and all work is bounded.
+    /// Incident: a common prefix was opened one layer at a time, with four walks to its end for
+    /// each layer, and each step of a walk copied the prefix. Consequence: two keys with 65,000
+    /// equal bytes made a restart take minutes, and a write that evicted. Fix: layers of one key
+    /// are passed at once, walks copy nothing, and all work is bounded.
     #[test]
     fn long_common_prefixes_take_few_steps() {
         let tree = MasstreeVariant::<Inline<u64>, MasstreeStandard>::with_variant(Arc::new(Collector::new()));
@@ -318,7 +318,7 @@ mod tests {
         assert_eq!(tree.separators(2).len(), 1);
     }
 
-    /// As before, for a chain whose layers have two keys each, so that none can be passed.
+    /// Layers with two keys each cannot be passed, so only the bound of all work ends the search.
     #[test]
     fn steps_are_bounded_for_nested_keys() {
         let tree = MasstreeVariant::<Inline<u64>, MasstreeStandard>::with_variant(Arc::new(Collector::new()));

@@ -1,5 +1,5 @@
-//! The path of a cursor, one border node for each layer, and its key. Both are in place while they are
-//! short, so a seek allocates nothing.
+//! The path of a cursor, one border node for each layer, and its key. Both are in place while they
+//! are short, so a seek allocates nothing.
 
 use arrayvec::ArrayVec;
 
@@ -86,8 +86,8 @@ impl CursorKey {
         if self.is_long { &self.long } else { &self.short[..self.len] }
     }
 
-    /// Replaces all after the first `prefix` bytes by the first `len` bytes of `slice`. REQUIRES: the key
-    /// has `prefix` bytes.
+    /// Replaces all after the first `prefix` bytes by the first `len` bytes of `slice`. REQUIRES:
+    /// the key has `prefix` bytes.
     #[inline(always)]
     pub(super) fn end_with(&mut self, prefix: usize, slice: [u8; 8], len: usize) {
         if !self.is_long {

@@ -207,7 +207,7 @@ unsafe impl<'g, S: Slot, G: Guard, V: WormholeSettings> CursorMoves<'g, S> for W
     #[inline]
     fn step(&mut self, _: KeyRecord, forward: bool) -> bool {
         match &mut self.view {
-            Some(view) if view.is_deleted(forward) => {
+            Some(view) if view.was_loaded(forward) => {
                 view.step();
                 if !view.is_past_end()
                     && let Some(record) = view.record()

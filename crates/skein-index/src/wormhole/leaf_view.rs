@@ -53,8 +53,8 @@ pub(super) enum LeafUnready {
 }
 
 impl<V: WormholeSettings> LeafView<V> {
-    /// Views a leaf, which must have this version: makes it `view`, in place, because a view is long.
-    /// After an error there is no view.
+    /// Views a leaf, which must have this version: makes it `view`, in place, because a view is
+    /// long. After an error there is no view.
     pub(super) fn make(
         view: &mut Option<Self>,
         leaf: WormholeLeaf,
@@ -134,7 +134,7 @@ impl<V: WormholeSettings> LeafView<V> {
     }
 
     /// Returns whether the view was loaded in this direction.
-    pub(super) fn is_deleted(&self, forward: bool) -> bool {
+    pub(super) fn was_loaded(&self, forward: bool) -> bool {
         self.forward == forward
     }
 

@@ -20,8 +20,8 @@ fn only_tags_of_right_requests_have_a_plan() {
     assert!(COMMANDS.len() < RESERVED_KEY.into());
 }
 
-/// Incident: the table of families in the page lacked `SK.SNAPSHOT`. Consequence: whoever looked for a
-/// snapshot there found none. Fix: the entry, and this test.
+/// Incident: the table of families in the page lacked `SK.SNAPSHOT`. Consequence: whoever looked
+/// for a snapshot there found none. Fix: the entry, and this test.
 #[test]
 fn every_command_is_in_the_page_of_commands() {
     let (_, page) = PAGE.split_once("\n## Commands by family\n").expect("the chapter");

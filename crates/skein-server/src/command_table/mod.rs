@@ -11,9 +11,9 @@
 //! and a handler, and `checks` finds a row that contradicts itself.
 //!
 //! Read `command`, then a family's table (`commands/lists/table.rs`), then `registry`, `names`,
-//! `key_specs` and `request_keys`. A row is made of `flags`, a `group`, its `subcommands` and the `notation` of
-//! its arguments; `words` has constants of several words, `migration_args` the keys of MIGRATE.
-//! `literal_names` is the test that no other place names a command. Design:
+//! `key_specs` and `request_keys`. A row is made of `flags`, a `group`, its `subcommands` and the
+//! `notation` of its arguments; `words` has constants of several words, `migration_args` the keys
+//! of MIGRATE. `literal_names` is the test that no other place names a command. Design:
 //! `docs/design/command-table.md`.
 
 #[cfg(test)]

@@ -61,8 +61,8 @@ pub(crate) static COMMANDS: [Command; COUNT] = {
     all
 };
 
-/// The plans by [`Command::number`]. They lie side by side, so those of the frequent commands are in few
-/// cache lines.
+/// The plans by [`Command::number`]. They lie side by side, so those of the frequent commands are
+/// in few cache lines.
 static PLANS: [Plan; COUNT] = {
     let mut all = [COMMANDS[0].plan; COUNT];
     let mut at = 0;

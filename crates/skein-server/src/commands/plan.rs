@@ -1,5 +1,5 @@
-//! The plan of a command: how its requests run. It is derived from the [`Handler`] that its row names,
-//! and nothing else looks at that.
+//! The plan of a command: how its requests run. It is derived from the [`Handler`] that its row
+//! names, and nothing else looks at that.
 //!
 //! ```text
 //!   row                 batch                    by itself                    alone
@@ -15,9 +15,9 @@
 //!   Exec, Script                                 `migrations`, `exclusive`
 //! ```
 //!
-//! The worker asks in this order: may a batch run the request ([`Plan::batched`])? If not, must it be
-//! alone ([`Plan::is_alone`])? [`Plan::run_by_itself`] then runs it, in the ring of `worker::ring`. A
-//! transaction and a script are alone already, so they call only the last.
+//! The worker asks in this order: may a batch run the request ([`Plan::batched`])? If not, must it
+//! be alone ([`Plan::is_alone`])? [`Plan::run_by_itself`] then runs it, in the ring of
+//! `worker::ring`. A transaction and a script are alone already, so they call only the last.
 
 use super::blocking::BlockingCommand;
 use super::command_error::NOT_IN_MULTI;
@@ -30,8 +30,8 @@ use skein_data::{EngineWriter, RowView};
 pub(crate) type ReadHandler = fn(Option<RowView>, &Args, &mut Reply);
 /// Writes and replies. If the handler returns an error, its partial reply is discarded.
 pub(crate) type WriteHandler = fn(&mut EngineWriter, &Args, &mut Reply) -> Replied;
-/// Does the first requests of a run of writes as one change, and replies to each. Returns their number,
-/// at least 1. If the handler returns an error, none was done.
+/// Does the first requests of a run of writes as one change, and replies to each. Returns their
+/// number, at least 1. If the handler returns an error, none was done.
 pub(crate) type RunHandler = fn(&mut EngineWriter, &RequestRun, &mut Reply) -> CommandResult<usize>;
 /// Does anything. If the handler returns an error, its partial reply is discarded.
 pub(crate) type GeneralHandler = fn(&mut CommandContext, &Args, &mut Reply) -> CommandResult;
@@ -53,9 +53,11 @@ pub(crate) enum Handler {
     /// Writes to single keys, the first of which is argument 1. Consecutive writes share one append
     /// to the log.
     Write(WriteHandler),
-    /// Like `Write`, for requests of one command to one key that a client has sent one after the other.
+    /// Like `Write`, for requests of one command to one key that a client has sent one after the
+    /// other.
     WriteRun(RunHandler),
-    /// Like `Write` if the request has few arguments. Otherwise the second handler runs it in slices.
+    /// Like `Write` if the request has few arguments. Otherwise the second handler runs it in
+    /// slices.
     WriteOrSlices(WriteHandler, GeneralHandler),
     /// Everything else.
     General(GeneralHandler),
@@ -64,7 +66,8 @@ pub(crate) enum Handler {
     /// keys under this exclusion and then continue in slices.
     Exclusive(GeneralHandler),
     /// Like `Exclusive` if the first function says so of a request, otherwise like `General`. For
-    /// commands that read one key and may write another, or that pop from the first of several keys.
+    /// commands that read one key and may write another, or that pop from the first of several
+    /// keys.
     ExclusiveIf(fn(&Args) -> bool, GeneralHandler),
     /// Serves its client from one of several keys. If none can, the client waits.
     Blocking(&'static BlockingCommand),
@@ -173,8 +176,8 @@ impl Plan {
         (self.alone)(args)
     }
 
-    /// Returns whether a request has so many arguments that it writes in slices. Each slice is observed
-    /// by itself.
+    /// Returns whether a request has so many arguments that it writes in slices. Each slice is
+    /// observed by itself.
     #[inline]
     pub(crate) fn is_long(&self, args: &Args) -> bool {
         self.long.is_some() && args.len() > task::AT_ONCE
@@ -223,8 +226,8 @@ impl Plan {
     }
 }
 
-/// Runs one read of a batch. An error is returned, as from all other handlers: those who observe keys
-/// must not take it for a miss.
+/// Runs one read of a batch. An error is returned, as from all other handlers: those who observe
+/// keys must not take it for a miss.
 fn read_by_itself(read: ReadHandler, row: Option<RowView>, args: &Args, reply: &mut Reply) -> Replied {
     let start = reply.position();
     read(row, args, reply);

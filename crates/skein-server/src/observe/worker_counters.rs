@@ -101,8 +101,8 @@ pub(crate) enum ReadOutcome {
 }
 
 impl ReadOutcome {
-    /// Returns the outcome of a read that failed with this text. Redis has found the key only if the
-    /// text tells of its type.
+    /// Returns the outcome of a read that failed with this text. Redis has found the key only if
+    /// the text tells of its type.
     #[cold]
     pub(crate) fn of_error(text: &[u8]) -> Self {
         if text.starts_with(b"WRONGTYPE") { Self::Found } else { Self::Refused }

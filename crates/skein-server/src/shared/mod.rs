@@ -8,13 +8,13 @@
 //!                                               notices    channels, monitors, tracking, waiting clients
 //! ```
 //!
-//! - The parts: `data`, `workers`, `notices`; the smaller ones are here. `statistics` has the numbers that
-//!   need several parts.
+//! - The parts: `data`, `workers`, `notices`; the smaller ones are here. `statistics` has the
+//!   numbers that need several parts.
 //! - Between workers: `exclusion_gate` lets one worker run alone, `mailbox` carries messages, and
 //!   `busy_script` is the script that keeps all of them waiting.
-//! - Of the data: `loading` is the state while it is loaded, `stored_request` is a request with the keys
-//!   of the store, `migrations` has the keys on their way to another server, and `checkpoint_requests`
-//!   begins SAVE and BGSAVE.
+//! - Of the data: `loading` is the state while it is loaded, `stored_request` is a request with the
+//!   keys of the store, `migrations` has the keys on their way to another server, and
+//!   `checkpoint_requests` begins SAVE and BGSAVE.
 
 pub(crate) mod busy_script;
 pub(crate) mod checkpoint_requests;
@@ -177,8 +177,8 @@ impl ServerShared {
         }
     }
 
-    /// Disconnects the client of another connection. From now on no key serves it; its worker closes
-    /// the connection later. Returns `false` if it was killed already.
+    /// Disconnects the client of another connection. From now on no key serves it; its worker
+    /// closes the connection later. Returns `false` if it was killed already.
     pub(crate) fn disconnect(&self, client: &ClientRecord) -> bool {
         let killed = self.notices.waiting.kill(client);
         if killed {

@@ -73,8 +73,8 @@ impl WorkerConnections {
         self.removed_keys.extend(mail.removed_keys);
     }
 
-    /// Closes the connection of a killed client. The replies that need not wait are sent first: their
-    /// requests were done before, and an element that the client has got is nowhere else.
+    /// Closes the connection of a killed client. The replies that need not wait are sent first:
+    /// their requests were done before, and an element that the client has got is nowhere else.
     fn close_killed(&mut self, who: ClientLocation) {
         let Some((connection, output)) = self.slots.get(who.slot) else { return };
         if connection.client.id == who.client {

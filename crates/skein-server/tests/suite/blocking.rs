@@ -75,9 +75,9 @@ fn transactions_and_scripts_serve_at_their_end() {
     assert_eq!(answer(&mut client), "*2|$1|l|$1|x|");
 }
 
-/// The slow log has a command when its wait ends, and INFO counts the error that ends it.
-/// Incident: a command noted each waited key that it named, also one that it had not made. Consequence:
-/// a client that waited for two keys was served from the one that the transaction had made last. Fix:
+/// The slow log has a command when its wait ends, and INFO counts the error that ends it. Incident:
+/// a command noted each waited key that it named, also one that it had not made. Consequence: a
+/// client that waited for two keys was served from the one that the transaction had made last. Fix:
 /// only keys that are there after their command are noted.
 #[test]
 fn the_key_that_was_made_first_serves() {
@@ -222,9 +222,10 @@ fn a_wait_ends_by_time_by_unblock_and_with_the_connection() {
     assert_eq!(pusher.ask("LLEN l"), ":1|", "the element is nobody's");
 }
 
-/// Incident: CLIENT KILL and ACL DELUSER only told the worker of the killed client, which kept waiting
-/// until this worker had read its mail. Consequence: a write that came first popped an element for the
-/// dead client, and the element was lost. Fix: the client waits no more when the killer is answered.
+/// Incident: CLIENT KILL and ACL DELUSER only told the worker of the killed client, which kept
+/// waiting until this worker had read its mail. Consequence: a write that came first popped an
+/// element for the dead client, and the element was lost. Fix: the client waits no more when the
+/// killer is answered.
 #[test]
 fn no_element_goes_to_a_killed_client() {
     let server = start();
@@ -262,9 +263,10 @@ fn no_element_goes_to_a_killed_client() {
     }
 }
 
-/// Incident: a worker closed the connections of killed clients before it took the answers to waiting
-/// ones. Consequence: a client that was served just before its end did not get the element, which was
-/// nowhere else. Fix: it takes the answers first, and sends what may be sent before it closes.
+/// Incident: a worker closed the connections of killed clients before it took the answers to
+/// waiting ones. Consequence: a client that was served just before its end did not get the element,
+/// which was nowhere else. Fix: it takes the answers first, and sends what may be sent before it
+/// closes.
 #[test]
 fn a_client_that_was_served_before_it_was_killed_gets_its_element() {
     let server = start_with(ServerOptions { workers: 1, ..options() }, Durability::Buffered);

@@ -217,8 +217,8 @@ fn revoked_channels_end_their_connections() {
     assert!(client.try_reply().is_none());
 }
 
-/// As in Redis, such a client is disconnected even if no message arrives. Each round has a user of its
-/// own, because the server may notice later that the clients of the round before are gone.
+/// As in Redis, such a client is disconnected even if no message arrives. Each round has a user of
+/// its own, because the server may notice later that the clients of the round before are gone.
 #[test]
 fn revoked_channels_of_each_kind_end_their_connections_at_once() {
     let server = start();

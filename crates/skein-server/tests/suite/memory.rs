@@ -300,10 +300,11 @@ fn deferred_replies_count_their_lookups() {
     assert_eq!(number(&mut client, "stats", "keyspace_misses"), 4);
 }
 
-/// Incident: a batched read of an absent key counted as a miss and published `keymiss`, although its
-/// arguments were wrong; so did one in a transaction. Consequence: `keyspace_misses` was too high, and
-/// a cache that fills itself on `keymiss` filled keys that nobody had asked for. Fix: a read that
-/// fails counts only if its key holds another type. The numbers are those of redis-server 7.0.15.
+/// Incident: a batched read of an absent key counted as a miss and published `keymiss`, although
+/// its arguments were wrong; so did one in a transaction. Consequence: `keyspace_misses` was too
+/// high, and a cache that fills itself on `keymiss` filled keys that nobody had asked for. Fix: a
+/// read that fails counts only if its key holds another type. The numbers are those of redis-server
+/// 7.0.15.
 #[test]
 fn a_read_that_fails_on_its_arguments_is_no_miss() {
     let server = start(64 << 20, Eviction::None);

@@ -10,8 +10,8 @@ use skein_bench::experiment::instructions::{
 use skein_terminal::console;
 use skein_terminal::exit::{Exit, Failure};
 
-/// Count the instructions of every operation of every index in two builds of this program, and fail if
-/// the second needs more. Needs valgrind.
+/// Count the instructions of every operation of every index in two builds of this program, and fail
+/// if the second needs more. Needs valgrind.
 #[derive(clap::Args)]
 pub struct BenchGuardArgs {
     /// The build before: a program `skein-bench` that has this command.
@@ -27,8 +27,8 @@ pub struct BenchGuardArgs {
     /// Keys in each index.
     #[arg(long, default_value_t = 50_000, value_parser = clap::value_parser!(u32).range(1_000..=10_000_000))]
     keys: u32,
-    /// Rounds of each build. An operation has grown if its fewest instructions now are more than its
-    /// most before.
+    /// Rounds of each build. An operation has grown if its fewest instructions now are more than
+    /// its most before.
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=100))]
     rounds: u32,
     /// Operations of each loop.
@@ -57,16 +57,19 @@ pub fn run(args: &BenchGuardArgs) -> Result<Exit, Failure> {
     console::print(&format!("{:>9} {:>9} {:>7}  instructions of one operation\n", "old", "new", "change"))?;
     let size = GuardSize { keys: args.keys as usize, operations: args.operations as usize };
     let wanted = all.iter().filter(|name| args.only.is_empty() || args.only.iter().any(|only| only == *name));
-    let mut grown = 0;
+    let (mut met, mut grown) = (0, 0);
     for index in wanted {
         for keys in KEY_SETS {
             let [before, after] =
                 [&args.old, &new].map(|program| count(program, (index, keys), size, args.rounds));
-            let before = before.map_err(crate::failure)?;
-            let (text, worse) = compared(&before, &after.map_err(crate::failure)?, args.most);
-            grown += worse;
-            console::print(&text)?;
+            let (before, after) = (before.map_err(crate::failure)?, after.map_err(crate::failure)?);
+            let comparison = compared(&before, &after, args.most);
+            (met, grown) = (met + comparison.met, grown + comparison.grown);
+            console::print(&comparison.text)?;
         }
+    }
+    if met == 0 {
+        return Err(Failure::new("the two builds have no operation in common".to_owned()));
     }
     if grown > 0 {
         return Err(Failure::new(format!("{grown} operations need over {} % more instructions", args.most)));
@@ -74,19 +77,35 @@ pub fn run(args: &BenchGuardArgs) -> Result<Exit, Failure> {
     Ok(Exit::Ok)
 }
 
-/// Returns a line for each loop that both builds have, and the number of those that grew by more than
-/// `most` per cent.
-fn compared(before: &[CountedLoop], after: &[CountedLoop], most: f64) -> (String, usize) {
-    let (mut text, mut grown) = (String::new(), 0);
+/// The loops of one index on one key set, in two builds.
+struct GuardComparison {
+    /// A line for each loop.
+    text: String,
+    /// Loops that both builds have.
+    met: usize,
+    /// Those of them that grew beyond the limit.
+    grown: usize,
+}
+
+/// Compares loops. Growth of more than `most` per cent is beyond the limit.
+fn compared(before: &[CountedLoop], after: &[CountedLoop], most: f64) -> GuardComparison {
+    let mut comparison = GuardComparison { text: String::new(), met: 0, grown: 0 };
+    let GuardComparison { text, met, grown } = &mut comparison;
     for new in after {
-        let Some(old) = before.iter().find(|old| old.place == new.place) else { continue };
+        let Some(old) = before.iter().find(|old| old.place == new.place) else {
+            let _ = writeln!(text, "{:>9} {:>9.1} {:>7}  {}", "none", new.least, "", new.place);
+            continue;
+        };
         let change = 100.0 * (new.least / old.least - 1.0);
         let grew = new.least > old.most * (1.0 + most / 100.0);
         let mark = if grew { "  GREW" } else { "" };
-        grown += usize::from(grew);
+        (*met, *grown) = (*met + 1, *grown + usize::from(grew));
         let _ = writeln!(text, "{:>9.1} {:>9.1} {change:>+6.1}%  {}{mark}", old.least, new.least, new.place);
     }
-    (text, grown)
+    for gone in before.iter().filter(|old| after.iter().all(|new| new.place != old.place)) {
+        let _ = writeln!(text, "{:>9.1} {:>9} {:>7}  {}", gone.least, "none", "", gone.place);
+    }
+    comparison
 }
 
 /// Runs `skein bench guard-loops`.
@@ -104,11 +123,14 @@ mod tests {
         let counted = |place: &str, least, most| CountedLoop { place: place.to_owned(), least, most };
         let before = [counted("a", 100.0, 100.0), counted("b", 100.0, 100.4), counted("c", 100.0, 103.0)];
         let after = [counted("b", 101.5, 101.5), counted("c", 101.5, 105.0), counted("a", 100.9, 100.9)];
-        let (text, grown) = compared(&before, &[&after[..], &[counted("new", 9.0, 9.0)]].concat(), 1.0);
-        assert_eq!(grown, 1);
+        let after = [&after[..], &[counted("new", 9.0, 9.0)]].concat();
+        let before = [&before[..], &[counted("gone", 8.0, 8.0)]].concat();
+        let GuardComparison { text, met, grown } = compared(&before, &after, 1.0);
+        assert_eq!((met, grown), (3, 1));
         let lines: Vec<&str> = text.lines().collect();
-        assert_eq!(lines.len(), 3, "{text}");
+        assert_eq!(lines.len(), 5, "{text}");
         assert!(lines[0].ends_with("+1.5%  b  GREW"), "{text}");
         assert!(lines[1].ends_with("+1.5%  c") && lines[2].ends_with("+0.9%  a"), "{text}");
+        assert!(lines[3].contains("none       9.0") && lines[4].contains("8.0      none"), "{text}");
     }
 }

@@ -1,6 +1,7 @@
 //! Indexes under test: maps from byte strings to 64-bit words.
 //!
-//! A file here implements [`IndexContender`] and describes it by its `ENTRIES`, which this file lists.
+//! A file here implements [`IndexContender`] and describes it by its `ENTRIES`, which this file
+//! lists.
 //!
 //! A contender in C++ is a class in `cpp/`, which `build.rs` compiles and `cpp_index.rs` calls,
 //! plus a file here with its name.

@@ -7,8 +7,8 @@
 //!                                                        (servers run on another core)
 //! ```
 //!
-//! A server is a file here that is listed in [`all`]. Servers are separate programs, so they need no
-//! cargo feature: the bench measures those that are installed and reports the others with their
+//! A server is a file here that is listed in [`all`]. Servers are separate programs, so they need
+//! no cargo feature: the bench measures those that are installed and reports the others with their
 //! package.
 //!
 //! Order of reading: this file, `process.rs`, `client.rs`, `dialect/mod.rs`; then one file per
@@ -153,7 +153,8 @@ pub fn any_key(_key: &[u8]) -> std::result::Result<(), &'static str> {
     Ok(())
 }
 
-/// Returns the servers that the bench knows, installed or not, in the order of reports and of turns.
+/// Returns the servers that the bench knows, installed or not, in the order of reports and of
+/// turns.
 pub fn all() -> impl Iterator<Item = &'static RegisteredServer> {
     let rivals = redis::ALL.iter().chain([&valkey::ENTRY, &memcached::ENTRY]);
     ours::ALL.iter().chain(ours::each_index()).chain(rivals)

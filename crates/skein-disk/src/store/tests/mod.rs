@@ -254,8 +254,8 @@ fn cut_power_at_each(
     operations
 }
 
-/// Runs a script on new stores, in each of which another operation fails. Then opens the store again,
-/// and calls `check` as [`cut_power_at_each`] does.
+/// Runs a script on new stores, in each of which another operation fails. Then opens the store
+/// again, and calls `check` as [`cut_power_at_each`] does.
 fn fail_at_each(
     operations: &(impl Iterator<Item = u64> + Clone),
     script: impl Fn(&DiskStore) -> usize,

@@ -1,5 +1,5 @@
-//! The commands that Redis does not have: on ordered keys, versions, snapshots and memory. The group of
-//! this family is no category of rights, so a row names its own.
+//! The commands that Redis does not have: on ordered keys, versions, snapshots and memory. The
+//! group of this family is no category of rights, so a row names its own.
 
 use std::ops::Bound::{Excluded, Unbounded};
 

@@ -70,7 +70,8 @@ impl ReplyEnd {
     }
 }
 
-/// Writes `count` entries with `write` if they are short. Otherwise writes nothing and returns false.
+/// Writes `count` entries with `write` if they are short. Otherwise writes nothing and returns
+/// false.
 #[inline]
 pub(crate) fn write_short(
     count: u64,

@@ -2,8 +2,8 @@
 //!
 //! To add one: write a file here that implements [`OurIndexKind`] and has its `ENTRIES`, as
 //! `masstree.rs` does, and add its `mod` line and its line in [`super::ENTRIES`]. Its name must be
-//! `skein-` followed by the name of its `IndexKind`, so that the servers on each index have the same
-//! names.
+//! `skein-` followed by the name of its `IndexKind`, so that the servers on each index have the
+//! same names.
 //!
 //! `cuckoo_trie`, `mlp_index`, `skip_list` and `wormhole` also have variants, which lack an idea of
 //! their paper or of ours.
