@@ -222,7 +222,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let dumps = folder.path().join("dump");
         std::fs::write(numbered(&dumps, 2), "summary: 9\nfn=x\n0 12\n\ntotals: 34567\n").expect("a file");
-        assert_eq!(total_of(&numbered(&dumps, 2)).expect("it has a total"), 34_567.0);
+        assert_eq!(total_of(&numbered(&dumps, 2)).expect("it has a total").to_string(), "34567");
         std::fs::write(numbered(&dumps, 2), "fn=x\n").expect("a file");
         let error = total_of(&numbered(&dumps, 2)).expect_err("it has none").to_string();
         assert!(error.contains("dump.2") && error.contains("totals"), "{error}");
