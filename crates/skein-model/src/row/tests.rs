@@ -97,7 +97,7 @@ fn a_small_put_to_a_large_row_shares_the_other_blocks() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 1 } else { 64 }, ..ProptestConfig::default() })]
 
     /// Any sequence of merges has the result of the same changes to a `BTreeMap`: for small rows,
     /// large rows, and rows that change between the two; all at once, or each column in a merge of
@@ -107,7 +107,7 @@ proptest! {
         prop::collection::vec((0u16..400, 0usize..300), 0..60),
         prop::collection::vec(0u16..400, 0..80),
         any::<bool>(),
-    ), 1..12)) {
+    ), 1..if cfg!(miri) { 3 } else { 12 })) {
         let name = |i: u16| format!("{i}").into_bytes();
         let mut model = RowModel::new();
         let mut row: Option<Row> = None;
