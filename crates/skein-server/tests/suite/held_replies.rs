@@ -111,17 +111,17 @@ fn no_reply_is_sent_before_its_write_is_durable() {
 fn no_reply_of_a_removal_in_slices_is_sent_before_it_is_durable() {
     let server = start_on_slow_disk(Duration::from_millis(60));
     let mut client = server.connect();
-    let set = of_many("MSET", |at| format!("many:{at} v"));
+    let set = of_many("MSET", |at| format!("m:{at} v"));
     check_held(&server, &mut client, &[&set]);
-    check_held(&server, &mut client, &[&of_many("DEL", |at| format!("many:{at}"))]);
+    check_held(&server, &mut client, &[&of_many("DEL", |at| format!("m:{at}"))]);
     // Only the first or only the last slice removes a key. The hold of one slice must not hide that
     // another slice has no hold.
     for only in [0, MANY - 1] {
-        let (put, remove) = (format!("SET many:{only} v"), of_many("UNLINK", |at| format!("many:{at}")));
+        let (put, remove) = (format!("SET m:{only} v"), of_many("UNLINK", |at| format!("m:{at}")));
         check_held(&server, &mut client, &[&put, &remove]);
     }
-    check_held(&server, &mut client, &["SET many:0 v", "SK.DELRANGE [many: (many;"]);
-    check_held(&server, &mut client, &[&set, "SK.DELRANGE [many: (many;", "SET a 1", "FLUSHALL"]);
+    check_held(&server, &mut client, &["SET m:0 v", "SK.DELRANGE [m: (m;"]);
+    check_held(&server, &mut client, &[&set, "SK.DELRANGE [m: (m;", "SET a 1", "FLUSHALL"]);
 }
 
 #[test]
