@@ -38,7 +38,8 @@
 // Modules:
 // - index, engine, byte_index: the contract, the part that an index implements, and the rest.
 //   cursor: the positions of a cursor and its moves.
-// - masstree, wormhole, cuckoo_trie, mlp_index, skip_list: an index each.
+// - masstree, wormhole, cuckoo_trie, mlp_index, skip_list: an index each. page_tree: a prototype,
+//   with the feature `paper`.
 // - buckets: tables of buckets, for the Cuckoo Trie and MlpIndex. hash: hashes of prefixes.
 //   tagged_pointer, record: an address with a tag, and a key with its value in one block, for
 //   Wormhole and the Cuckoo Trie.
@@ -59,6 +60,8 @@ mod key_bounds;
 pub mod masstree;
 pub mod memory;
 pub mod mlp_index;
+#[cfg(all(feature = "paper", not(skein_loom)))]
+pub mod page_tree;
 mod pinned;
 pub mod range;
 mod record;

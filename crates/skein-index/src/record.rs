@@ -218,15 +218,24 @@ const CALL_FROM: usize = 128;
 /// Returns whether two strings of equal length are the same. Compares words without a call, because
 /// most keys are short; the last word may overlap the one before.
 #[inline(always)]
-fn same_bytes(a: &[u8], b: &[u8]) -> bool {
+pub(crate) fn same_bytes(a: &[u8], b: &[u8]) -> bool {
     if a.len() > CALL_FROM {
         return a == b;
     }
     let (Some(last), Some(other_last)) = (a.last_chunk::<8>(), b.last_chunk::<8>()) else {
-        return a.iter().zip(b).all(|(a, b)| a == b);
+        return same_few_bytes(a, b);
     };
     let heads = a.as_chunks::<8>().0.iter().zip(b.as_chunks::<8>().0);
     last == other_last && heads.into_iter().all(|(a, b)| a == b)
+}
+
+/// Returns whether two strings of the same length below 8 are the same.
+#[inline(always)]
+fn same_few_bytes(a: &[u8], b: &[u8]) -> bool {
+    match (a.first_chunk::<4>(), b.first_chunk::<4>()) {
+        (Some(first), Some(other)) => first == other && a.last_chunk::<4>() == b.last_chunk::<4>(),
+        _ => a.iter().zip(b).all(|(a, b)| a == b),
+    }
 }
 
 #[inline(always)]

@@ -9,6 +9,7 @@
 
 use skein_index::cuckoo_trie::variant::{CuckooOfLeastBits, CuckooTrieVariant};
 use skein_index::masstree::variant::{MasstreeOfWidth, MasstreeVariant};
+use skein_index::page_tree::variant::{PageTreeOfWidth, PageTreeVariant};
 use skein_index::skip_list::variant::{BareSkipListOf, SkipListOf, SkipListVariant};
 use skein_index::wormhole::variant::{WormholeOfWidth, WormholeVariant};
 use skein_index::{Boxed, Collector, ComputeAction, Cursor, Guard, MlpIndex, OrderedIndex};
@@ -249,6 +250,7 @@ fn collector() -> Arc<Collector> {
 // Narrow nodes if the index has a choice, so that few keys need many nodes.
 small!(masstree, MasstreeVariant::<_, MasstreeOfWidth<3>>::with_variant);
 small!(wormhole, WormholeVariant::<_, WormholeOfWidth<4>>::with_variant);
+small!(page_tree, PageTreeVariant::<_, PageTreeOfWidth<4>>::with_variant);
 small!(cuckoo_trie, CuckooTrieVariant::<_, CuckooOfLeastBits<1>>::with_variant);
 small!(skip_list, SkipListVariant::<_, SkipListOf<2, 0>>::with_variant);
 small!(bare_skip_list, SkipListVariant::<_, BareSkipListOf<2, 0>>::with_variant);

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::support::conformance::{IndexFamily, conformance};
 use skein_index::mlp_index::variant::{MlpBucketPerKey, MlpIndexVariant};
+use skein_index::page_tree::PageTree;
 use skein_index::skip_list::variant::{BareSkipListOf, SkipListVariant};
 use skein_index::{Collector, CuckooTrie, Masstree, MlpIndex, SkipList, Slot, Wormhole};
 
@@ -32,6 +33,20 @@ impl IndexFamily for OfWormhole {
 
     fn with_budget<S: Slot>(bytes: usize) -> Wormhole<S> {
         Wormhole::with_collector(Arc::new(Collector::new())).with_budget(bytes)
+    }
+}
+
+struct OfPageTree;
+
+impl IndexFamily for OfPageTree {
+    type Index<S: Slot> = PageTree<S>;
+
+    fn index<S: Slot>() -> PageTree<S> {
+        PageTree::new()
+    }
+
+    fn with_budget<S: Slot>(bytes: usize) -> PageTree<S> {
+        PageTree::with_collector(Arc::new(Collector::new())).with_budget(bytes)
     }
 }
 
@@ -111,6 +126,7 @@ impl IndexFamily for OfResizingMlpIndex {
 
 conformance!(masstree, OfMasstree);
 conformance!(wormhole, OfWormhole);
+conformance!(page_tree, OfPageTree);
 conformance!(cuckoo_trie, OfCuckooTrie);
 conformance!(mlp_index, OfMlpIndex);
 conformance!(mlp_index_that_resizes, OfResizingMlpIndex);

@@ -9,6 +9,7 @@ use crate::support::random::TestRandom;
 use skein_index::cuckoo_trie::variant::{CuckooOfLeastBits, CuckooTrieVariant};
 use skein_index::masstree::variant::{MasstreeOfWidth, MasstreeVariant};
 use skein_index::mlp_index::variant::{MlpBucketPerKey, MlpCrowded, MlpIndexVariant};
+use skein_index::page_tree::variant::{PageTreeOfWidth, PageTreeVariant};
 use skein_index::skip_list::variant::{BareSkipListOf, SkipListOf, SkipListVariant};
 use skein_index::wormhole::variant::{WormholeOfWidth, WormholeVariant};
 use skein_index::{Collector, Inline, OrderedIndex};
@@ -35,6 +36,10 @@ fn masstree() -> MasstreeVariant<Inline<u64>, MasstreeOfWidth<3>> {
 
 fn wormhole() -> WormholeVariant<Inline<u64>, WormholeOfWidth<4>> {
     WormholeVariant::with_variant(Arc::new(Collector::new()))
+}
+
+fn page_tree() -> PageTreeVariant<Inline<u64>, PageTreeOfWidth<4>> {
+    PageTreeVariant::with_variant(Arc::new(Collector::new()))
 }
 
 fn cuckoo_trie() -> CuckooTrieVariant<Inline<u64>, CuckooOfLeastBits<1>> {
@@ -103,6 +108,17 @@ fn histories_in_a_leaf_that_splits_and_merges() {
 fn histories_in_leaves_with_a_common_prefix() {
     let others: [&[u8]; 5] = [b"prefix-three", b"prefix-t", b"a", b"prefix-\0", b"prefix-\0\0"];
     check(wormhole, &[b"prefix-one", b"prefix-two", b"prefix-"], &others, 3000);
+}
+
+#[test]
+fn histories_in_a_page_that_splits_and_merges() {
+    check(page_tree, &[b"b", b"d"], &[b"a", b"c", b"e", b"f", b"g"], 3000);
+}
+
+#[test]
+fn histories_in_pages_with_a_common_prefix() {
+    let others: [&[u8]; 5] = [b"prefix-three", b"prefix-t", b"a", b"prefix-\0", b"prefix-\0\0"];
+    check(page_tree, &[b"prefix-one", b"prefix-two", b"prefix-"], &others, 3000);
 }
 
 #[test]

@@ -18,6 +18,7 @@ use skein_index::mlp_index::variant::{
     MlpBucketPerKey, MlpCrowded, MlpCrowdedBucketPerKey, MlpIndexVariant, MlpSettings, MlpStandard,
     MlpWithAllLevelsUnfetched,
 };
+use skein_index::page_tree::variant::{PageTreeOfWidth, PageTreeSettings, PageTreeStandard, PageTreeVariant};
 use skein_index::skip_list::variant::{
     BareSkipListOf, SkipListOf, SkipListSettings, SkipListStandard, SkipListVariant, SkipListWithoutPrefetch,
 };
@@ -33,6 +34,10 @@ fn masstree<V: MasstreeSettings>(operations: &[IndexOperation]) {
 
 fn wormhole<V: WormholeSettings>(operations: &[IndexOperation]) {
     check(WormholeVariant::<Inline<u64>, V>::with_variant(Arc::new(Collector::new())), operations);
+}
+
+fn page_tree<V: PageTreeSettings>(operations: &[IndexOperation]) {
+    check(PageTreeVariant::<Inline<u64>, V>::with_variant(Arc::new(Collector::new())), operations);
 }
 
 fn cuckoo_trie<V: CuckooSettings>(operations: &[IndexOperation]) {
@@ -133,6 +138,26 @@ proptest! {
     #[test]
     fn wormhole_that_probes_four_prefixes_at_once(operations in operations(&any_key(), 500)) {
         wormhole::<WormholeWithFourProbes<4>>(&operations);
+    }
+
+    #[test]
+    fn page_tree_with_pages_of_64(operations in operations(&any_key(), 900)) {
+        page_tree::<PageTreeStandard>(&operations);
+    }
+
+    #[test]
+    fn page_tree_with_pages_of_4(operations in operations(&any_key(), 500)) {
+        page_tree::<PageTreeOfWidth<4>>(&operations);
+    }
+
+    #[test]
+    fn page_tree_with_pages_of_12(operations in operations(&spread_key(), 700)) {
+        page_tree::<PageTreeOfWidth<12>>(&operations);
+    }
+
+    #[test]
+    fn page_tree_with_keys_that_differ_in_their_tails(operations in operations(&zero_tails(), 500)) {
+        page_tree::<PageTreeOfWidth<4>>(&operations);
     }
 
     #[test]

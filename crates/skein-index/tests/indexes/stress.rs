@@ -19,6 +19,8 @@ use skein_index::masstree::variant::{MasstreeOfWidth, MasstreeSettings, Masstree
 use skein_index::mlp_index::variant::{
     MlpBucketPerKey, MlpCrowded, MlpIndexVariant, MlpSettings, MlpStandard, MlpWithoutPrefetch,
 };
+#[cfg(not(feature = "planted-bugs"))]
+use skein_index::page_tree::variant::{PageTreeOfWidth, PageTreeSettings, PageTreeStandard, PageTreeVariant};
 use skein_index::skip_list::variant::{
     BareSkipListOf, SkipListOf, SkipListSettings, SkipListStandard, SkipListVariant,
 };
@@ -197,6 +199,41 @@ fn masstree<V: MasstreeSettings>(keys: &[Vec<u8>], operations: usize) {
 #[cfg(not(feature = "planted-bugs"))]
 fn wormhole<V: WormholeSettings>(keys: &[Vec<u8>], operations: usize) {
     stress(WormholeVariant::<Inline<u64>, V>::with_variant(Arc::new(Collector::new())), keys, operations);
+}
+
+#[cfg(not(feature = "planted-bugs"))]
+fn page_tree<V: PageTreeSettings>(keys: &[Vec<u8>], operations: usize) {
+    stress(PageTreeVariant::<Inline<u64>, V>::with_variant(Arc::new(Collector::new())), keys, operations);
+}
+
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn page_tree_with_numbers() {
+    page_tree::<PageTreeStandard>(&shared_keys::numbers(4_000), 60_000);
+}
+
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn page_tree_with_paths() {
+    page_tree::<PageTreeStandard>(&shared_keys::paths(2_000), 60_000);
+}
+
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn page_tree_of_small_pages_with_numbers() {
+    page_tree::<PageTreeOfWidth<4>>(&shared_keys::numbers(60), 60_000);
+}
+
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn page_tree_of_small_pages_with_paths() {
+    page_tree::<PageTreeOfWidth<4>>(&shared_keys::paths(200), 60_000);
+}
+
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn page_tree_of_small_pages_with_long_keys() {
+    page_tree::<PageTreeOfWidth<4>>(&shared_keys::long(12), 60_000);
 }
 
 #[test]

@@ -10,6 +10,7 @@ use std::collections::BTreeSet;
 use crate::support::checked::CheckedIndex;
 use crate::support::random::TestRandom;
 use crate::support::shared_keys;
+use skein_index::page_tree::PageTree;
 use skein_index::{CuckooTrie, Inline, Masstree, MlpIndex, OrderedIndex, SkipList, Wormhole};
 
 /// The number of keys before the removals.
@@ -171,6 +172,11 @@ fn masstree_gives_memory_back() {
 #[test]
 fn wormhole_gives_memory_back() {
     gives_back_but(Wormhole::<Inline<u64>>::new, all_keys(), 2.0, &[("layers of 200", 2.5)]);
+}
+
+#[test]
+fn page_tree_gives_memory_back() {
+    gives_back(PageTree::<Inline<u64>>::new, all_keys(), 2.0);
 }
 
 #[test]

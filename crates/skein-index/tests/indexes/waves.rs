@@ -20,6 +20,8 @@ use crate::support::random::TestRandom;
 use crate::support::{returned, shared_keys, times};
 use skein_index::cuckoo_trie::variant::{CuckooOfLeastBits, CuckooTrieVariant};
 use skein_index::masstree::variant::{MasstreeOfWidth, MasstreeVariant};
+#[cfg(not(feature = "planted-bugs"))]
+use skein_index::page_tree::variant::{PageTreeOfWidth, PageTreeSettings, PageTreeStandard, PageTreeVariant};
 use skein_index::skip_list::variant::{SkipListOf, SkipListSettings, SkipListStandard, SkipListVariant};
 use skein_index::wormhole::variant::{WormholeOfWidth, WormholeSettings, WormholeStandard, WormholeVariant};
 use skein_index::{Collector, Cursor, Inline, MlpIndex, OrderedIndex};
@@ -193,6 +195,29 @@ fn cuckoo_trie(keys: Vec<Vec<u8>>, count: usize) {
 #[cfg(not(feature = "planted-bugs"))]
 fn skip_list<V: SkipListSettings>(keys: Vec<Vec<u8>>, count: usize) {
     waves(SkipListVariant::<Inline<u64>, V>::with_variant(Arc::new(Collector::new())), keys, count);
+}
+
+#[cfg(not(feature = "planted-bugs"))]
+fn page_tree<V: PageTreeSettings>(keys: Vec<Vec<u8>>, count: usize) {
+    waves(PageTreeVariant::<Inline<u64>, V>::with_variant(Arc::new(Collector::new())), keys, count);
+}
+
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn page_tree_with_pages_of_4() {
+    page_tree::<PageTreeOfWidth<4>>(shared_keys::numbers(200), 150);
+}
+
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn page_tree_with_long_separators() {
+    page_tree::<PageTreeOfWidth<4>>(shared_keys::paths(200), 150);
+}
+
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn page_tree_with_pages_of_64() {
+    page_tree::<PageTreeStandard>(shared_keys::paths(2_000), 20);
 }
 
 #[test]

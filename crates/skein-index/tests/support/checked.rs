@@ -2,6 +2,7 @@
 use skein_index::cuckoo_trie::variant::{CuckooSettings, CuckooTrieVariant};
 use skein_index::masstree::variant::{MasstreeSettings, MasstreeVariant};
 use skein_index::mlp_index::variant::{MlpIndexVariant, MlpSettings};
+use skein_index::page_tree::variant::{PageTreeSettings, PageTreeVariant};
 use skein_index::skip_list::variant::{SkipListSettings, SkipListVariant};
 use skein_index::wormhole::variant::{WormholeSettings, WormholeVariant};
 use skein_index::{Inline, OrderedIndex};
@@ -21,6 +22,15 @@ impl<V: MasstreeSettings> CheckedIndex for MasstreeVariant<Inline<u64>, V> {
 impl<V: WormholeSettings> CheckedIndex for WormholeVariant<Inline<u64>, V> {
     fn verify(&mut self) {
         self.check().unwrap();
+    }
+}
+
+impl<V: PageTreeSettings> CheckedIndex for PageTreeVariant<Inline<u64>, V> {
+    fn verify(&mut self) {
+        let stats = self.check().unwrap();
+        if stats.keys == 0 && stats.pages > 1 {
+            eprintln!("{stats:?}");
+        }
     }
 }
 

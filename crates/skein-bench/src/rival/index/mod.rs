@@ -215,6 +215,7 @@ static ENTRIES: &[&[RegisteredIndex]] = &[
     &binary_tree::ENTRIES,
     &ours::masstree::ENTRIES,
     &ours::wormhole::ENTRIES,
+    &ours::page_tree::ENTRIES,
     &ours::cuckoo_trie::ENTRIES,
     &ours::skip_list::ENTRIES,
     &ours::mlp_index::ENTRIES,

@@ -11,6 +11,7 @@
 pub mod cuckoo_trie;
 pub mod masstree;
 pub mod mlp_index;
+pub mod page_tree;
 pub mod skip_list;
 pub mod wormhole;
 

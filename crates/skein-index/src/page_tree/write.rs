@@ -1,0 +1,112 @@
+//! Writes: one locked page at a time.
+//!
+//! ```text
+//!   search ──► lock ──► deleted? ──► find ──► call the closure ──► change ──► unlock ──► retire
+//!     ▲                    │
+//!     └────────────────────┘ yes: the page was replaced
+//! ```
+//!
+//! A page keeps its range for life, so a writer that has the lock of a page that is not deleted has
+//! the right page. If the page has no room, an insert replaces it (`replace.rs`). If it has become
+//! small, a removal merges it with its neighbour.
+
+use skein_sync::reclaim::Guard;
+use skein_sync::spin::Backoff;
+
+use super::latch::PageLatch;
+use super::page::EntryKey;
+use super::replace::MergeOutcome;
+use super::variant::{PageTreeSettings, PageTreeVariant};
+use crate::index::{ComputeAction, Computed};
+use crate::slot::{Slot, retire_value};
+
+impl<S: Slot, V: PageTreeSettings> PageTreeVariant<S, V> {
+    /// Locks the page whose range includes `key`.
+    pub(super) fn lock_for(&self, key: &[u8]) -> PageLatch {
+        loop {
+            let child = self.locate(key);
+            child.prefetch(LINES_OF_WRITE);
+            // SAFETY: the caller holds a guard.
+            if let Some(latch) = unsafe { super::latch::page_of(child) }.and_then(PageLatch::take) {
+                return latch;
+            }
+        }
+    }
+
+    /// Carries out the decision of `change` about `key`, which must not be too long.
+    pub(super) fn write<'g, G: Guard>(
+        &'g self,
+        key: &[u8],
+        change: impl FnOnce(Option<S::Ref<'_>>) -> ComputeAction<S>,
+        guard: &'g G,
+    ) -> Computed<'g, S> {
+        let tag = self.tag(key);
+        let latch = self.lock_for(key);
+        let rest = &key[latch.prefix_len()..];
+        let held = latch.find(rest, tag);
+        let before = held.map(|slot| latch.value(slot));
+        // SAFETY: the word is in the index; it is retired, if ever, under this guard or a later
+        // one.
+        let seen: Option<S::Ref<'g>> = before.map(|word| unsafe { S::borrow(word) });
+        let changed = match (change(seen), held) {
+            (ComputeAction::Put(value), Some(slot)) => {
+                latch.set_value(slot, value.into_word());
+                drop(latch);
+                true
+            }
+            (ComputeAction::Put(value), None) => {
+                self.add(latch, key, tag, value.into_word(), guard);
+                self.base.len.add(guard.thread_id(), 1);
+                true
+            }
+            (ComputeAction::Remove, Some(slot)) => {
+                self.remove_slot(latch, key, slot, guard);
+                self.base.len.add(guard.thread_id(), -1);
+                true
+            }
+            (ComputeAction::Remove, None) | (ComputeAction::Keep, _) => false,
+        };
+        if changed && let Some(word) = before {
+            // SAFETY: the word is no longer in the index, which owned it.
+            unsafe { retire_value::<S>(word, guard) };
+        }
+        Computed { before: seen, changed }
+    }
+
+    /// Adds a key that is not in the locked page.
+    fn add(&self, latch: PageLatch, key: &[u8], tag: u8, word: u64, guard: &impl Guard) {
+        let rest = &key[latch.prefix_len()..];
+        if latch.live() >= V::WIDTH || !latch.has_room(rest.len()) {
+            return self.replace_full(latch, key, tag, word, guard);
+        }
+        let (rank, _) = latch.rank(rest, latch.live());
+        let entry = EntryKey::of(&self.base.arena, key, latch.prefix_len());
+        latch.version().mark_inserting();
+        latch.add(rank, entry, tag, word);
+    }
+
+    /// Removes the key of a slot of the locked page, and merges the page if it has become small.
+    fn remove_slot(&self, latch: PageLatch, key: &[u8], slot: usize, guard: &impl Guard) {
+        let (rank, found) = latch.rank(&key[latch.prefix_len()..], latch.live());
+        debug_assert_eq!(found, Some(slot), "tags and heads lead to the same key");
+        latch.version().mark_inserting();
+        latch.remove(rank, slot);
+        // SAFETY: the key was removed.
+        unsafe { latch.retire_key(slot, guard) };
+        let (mut latch, mut backoff) = (latch, Backoff::new());
+        while 2 * latch.live() <= latch.slots() {
+            let is_empty = latch.live() == 0;
+            match self.merge_small(latch, key, guard) {
+                // There are new neighbours, which may be small too.
+                MergeOutcome::Merged => {}
+                // No other writer would come back for an empty page.
+                MergeOutcome::Busy if is_empty => backoff.wait(),
+                MergeOutcome::Busy | MergeOutcome::Unchanged => return,
+            }
+            latch = self.lock_for(key);
+        }
+    }
+}
+
+/// The lines that a writer needs of most pages: head, arrays, and the first keys.
+const LINES_OF_WRITE: usize = 8;
