@@ -56,6 +56,20 @@ fn a_file_in_the_place_of_the_folder_is_a_clear_error() {
     assert!(matches!(opened, Err(LogError::NotAFolder { .. })), "{opened:?}");
 }
 
+/// Incident: a folder in the place of a segment that no manifest names yet was skipped. Consequence:
+/// the log opened, failed to make this segment, and stopped writes; a command ended as if its disk
+/// were full. Fix: whatever has a segment's name and is no file is damage.
+#[test]
+fn a_folder_in_the_place_of_a_segment_is_damage() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = LogOptions::new(vec![dir.path().join("log")]);
+    Log::open(Arc::new(OsStorage), options.clone(), None).unwrap().0.close().unwrap();
+    let segment = dir.path().join("log/log-0000-00000099.skl");
+    std::fs::create_dir(&segment).unwrap();
+    let opened = Log::open(Arc::new(OsStorage), options, None);
+    assert!(matches!(&opened, Err(LogError::Damaged { path, .. }) if *path == segment), "{opened:?}");
+}
+
 #[test]
 fn options_out_of_range_are_named() {
     let check = |change: fn(&mut LogOptions), name| {

@@ -65,7 +65,8 @@ pub fn find(storage: &dyn Storage, folders: LogFolders<'_>) -> Result<FoundSegme
     for (folder, manifest) in folders.paths.iter().zip(folders.manifests) {
         let entries = storage.list(folder).map_err(|error| LogError::io("list", folder, &error))?;
         for entry in entries {
-            if let (Some(name), false) = (segment::parse_name(&entry.name), entry.is_dir) {
+            // A folder of this name is damage, which `add` says.
+            if let Some(name) = segment::parse_name(&entry.name) {
                 add(&storage, &folder.join(&entry.name), name, manifest.as_ref(), &mut segments)?;
             }
         }
