@@ -6,7 +6,7 @@
 //! same names.
 //!
 //! `cuckoo_trie`, `mlp_index`, `skip_list` and `wormhole` also have variants, which lack an idea of
-//! their paper or of ours.
+//! their paper or of ours. `page_tree` is a prototype, and no store uses it.
 
 pub mod cuckoo_trie;
 pub mod masstree;
