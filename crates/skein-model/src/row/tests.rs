@@ -104,8 +104,8 @@ proptest! {
     /// its own.
     #[test]
     fn merges_as_a_map_does(steps in prop::collection::vec((
-        prop::collection::vec((0u16..400, 0usize..300), 0..60),
-        prop::collection::vec(0u16..400, 0..80),
+        prop::collection::vec((0u16..400, 0usize..300), 0..if cfg!(miri) { 8 } else { 60 }),
+        prop::collection::vec(0u16..400, 0..if cfg!(miri) { 8 } else { 80 }),
         any::<bool>(),
     ), 1..if cfg!(miri) { 3 } else { 12 })) {
         let name = |i: u16| format!("{i}").into_bytes();
