@@ -9,8 +9,8 @@ use super::page::Page;
 const NODE: u64 = 0;
 const PAGE: u64 = 1;
 
-/// The address of a node or a page, with its length. Whoever follows the link can so ask for all of
-/// its lines at once.
+/// The address of a node or a page, with its length. So whoever follows the link can prefetch all
+/// of its lines at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Child(pub(super) u64);
 
@@ -56,8 +56,8 @@ impl Child {
         TaggedPointer(self.0).kind() == PAGE
     }
 
-    /// Prefetches the lines that a lookup reads first. Of a node: head, features and children. Of a
-    /// page: head, tags, and where the entries are.
+    /// Prefetches the lines that a lookup reads first. Of a node: its head, the heads of
+    /// separators, and some children. Of a page: head, tags, and where the entries are.
     #[inline(always)]
     pub(super) fn prefetch_target(self) {
         let start = std::ptr::with_exposed_provenance::<u8>(TaggedPointer(self.0).address() as usize);

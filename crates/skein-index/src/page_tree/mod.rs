@@ -1,7 +1,7 @@
 //! A tree of pages that hold the keys and values themselves, under nodes that stay in the caches.
 //!
 //! ```text
-//!   nodes    up to 64 children each:   features of all separators, compared at once
+//!   nodes    up to 64 children each:   the first bytes of all separators, searched without branches
 //!                │
 //!                ├──► node ──► ..      a child's word has its address and its length
 //!                ▼
@@ -15,13 +15,13 @@
 //!              its way by then
 //! ```
 //!
-//! A prototype of the index with rows in its leaves: values are words so far. Reading order: `page.rs`
+//! A prototype of the index with rows in its leaves: values are words so far. Reading order: `page/`
 //! and `lanes.rs`, `node.rs` and `child.rs` (the structures), `lookup.rs`, `write.rs`, `latch.rs`,
 //! `replace.rs` (growth, splits, merges), then `cursor.rs`, `batch.rs`. Beside these: `teardown.rs`
 //! (drop), `check.rs` (all invariants), `variant.rs`.
 //!
 //! Sources: Masstree (2012), sections 4.6 and 4.8: permutation, batches. Wormhole (2019), section
-//! 3.2: tags. FB+-tree (VLDB 2025): features of separators. Design: `docs/design/page-tree.md`.
+//! 3.2: tags. Graefe and Larson (2001): heads. Design: `docs/design/page-tree.md`.
 //!
 //! # Protocol
 //! 1. **Ranges never change.** A page or a node has the same range of keys from its creation to its

@@ -16,6 +16,8 @@
 //! the node is replaced too, in the same way. Nodes are small and cold, and a page splits once in
 //! thirty inserts or more.
 
+use std::ops::Range;
+
 use skein_sync::atomic::Ordering;
 use skein_sync::reclaim::Guard;
 use skein_sync::spin::Backoff;
@@ -100,8 +102,7 @@ impl<S: Slot, V: PageTreeSettings> PageTreeVariant<S, V> {
         if live < V::WIDTH && !long {
             let page = self.new_page(latch.page(), 0..live, prefix_len, latch.prefix(), key);
             self.add_new(&page, key, tag, word);
-            let splice = Splice { at: position(&parent), replaced: 1, first: page.link(), second: None };
-            self.splice(parent, key, splice, guard);
+            self.replace_one(parent, key, page.link(), guard);
             Self::retire_page(latch, guard);
             return;
         }
@@ -112,7 +113,7 @@ impl<S: Slot, V: PageTreeSettings> PageTreeVariant<S, V> {
     fn new_page(
         &self,
         old: Page,
-        ranks: std::ops::Range<usize>,
+        ranks: Range<usize>,
         prefix_len: usize,
         prefix_of: &[u8],
         key: &[u8],
@@ -208,8 +209,7 @@ impl<S: Slot, V: PageTreeSettings> PageTreeVariant<S, V> {
     /// only child, merges its parent instead.
     fn shrink(&self, latch: PageLatch, parent: Parent<'_>, key: &[u8], guard: &impl Guard) -> MergeOutcome {
         if parent.is_of_one() {
-            let splice = Splice { at: 0, replaced: 1, first: latch.link(), second: None };
-            return self.splice(parent, key, splice, guard);
+            return self.replace_one(parent, key, latch.link(), guard);
         }
         let (live, prefix_len) = (latch.live(), latch.prefix_len());
         let shape = PageShape::with_room(live, latch.bytes(0..live, prefix_len), 0, V::WIDTH);
@@ -220,8 +220,7 @@ impl<S: Slot, V: PageTreeSettings> PageTreeVariant<S, V> {
         let page = Page::new(&self.base.arena, shape, NEW_PAGE, latch.prefix());
         page.append(&self.base.arena, latch.page(), 0..live);
         let page = PageLatch::of_new(page);
-        let splice = Splice { at: position(&parent), replaced: 1, first: page.link(), second: None };
-        self.splice(parent, key, splice, guard);
+        self.replace_one(parent, key, page.link(), guard);
         Self::retire_page(latch, guard);
         MergeOutcome::Unchanged
     }
@@ -242,6 +241,13 @@ impl<S: Slot, V: PageTreeSettings> PageTreeVariant<S, V> {
         drop(latch);
         // SAFETY: as in `retire_page`.
         unsafe { node.retire(guard) };
+    }
+
+    /// Links a child in place of one with the same range, and unlocks the parent, as
+    /// [`splice`](Self::splice) does.
+    fn replace_one(&self, parent: Parent<'_>, key: &[u8], child: Child, guard: &impl Guard) -> MergeOutcome {
+        let splice = Splice { at: position(&parent), replaced: 1, first: child, second: None };
+        self.splice(parent, key, splice, guard)
     }
 
     /// Links the new children of a parent, and unlocks the parent. The parent's range includes
@@ -273,8 +279,8 @@ impl<S: Slot, V: PageTreeSettings> PageTreeVariant<S, V> {
         }
     }
 
-    /// Replaces a locked node by one or two nodes with other children. Returns what
-    /// came of merging nodes.
+    /// Replaces a locked node by one or two nodes with other children. Returns what came of merging
+    /// nodes.
     fn replace_node(
         &self,
         latch: NodeLatch,
@@ -296,8 +302,7 @@ impl<S: Slot, V: PageTreeSettings> PageTreeVariant<S, V> {
             merged = self.merge_node(node, parent, &content, key, guard);
         } else {
             let new = Node::new(&self.base.arena, &content, node.level(), node.known());
-            let splice = Splice { at: position(&parent), replaced: 1, first: new.link(), second: None };
-            merged = self.splice(parent, key, splice, guard);
+            merged = self.replace_one(parent, key, new.link(), guard);
         }
         Self::retire_node(latch, guard);
         merged
@@ -352,8 +357,7 @@ impl<S: Slot, V: PageTreeSettings> PageTreeVariant<S, V> {
         });
         let (Some((beside, at)), Parent::Node(up, own)) = (beside, &parent) else {
             let new = Node::new(&self.base.arena, content, node.level(), node.known());
-            let splice = Splice { at: position(&parent), replaced: 1, first: new.link(), second: None };
-            let above = self.splice(parent, key, splice, guard);
+            let above = self.replace_one(parent, key, new.link(), guard);
             return if busy && above == MergeOutcome::Unchanged { MergeOutcome::Busy } else { above };
         };
         let mut merged = NodeContent::default();

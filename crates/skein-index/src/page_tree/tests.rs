@@ -31,8 +31,8 @@ fn a_long_key_may_end_with_its_pages_prefix() {
     index.check().unwrap();
 }
 
-/// Incident: a page whose slots were all used up by keys that came and went was replaced by one of
-/// another size than the first page. Consequence: an empty index was not at its empty footprint.
+/// Incident: keys came and went until all slots of a page were used. The page that replaced it was
+/// smaller than a first page. Consequence: an empty index was not at its empty footprint.
 /// Fix: only the new half of a split gets the size of the old page.
 #[test]
 fn keys_that_come_and_go_leave_nothing() {

@@ -131,10 +131,7 @@ impl Page {
         if head.len() + rest.len() <= NEAR {
             EntryKey::Near(head, rest)
         } else {
-            match EntryKey::of(arena, &[from.prefix(), rest].concat(), new) {
-                EntryKey::Far(block, length) => EntryKey::Far(block, length),
-                EntryKey::Near(..) => unreachable!("the key is longer than an entry"),
-            }
+            EntryKey::far(arena, &[from.prefix(), rest].concat())
         }
     }
 

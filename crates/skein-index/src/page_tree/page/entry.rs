@@ -37,6 +37,11 @@ impl<'k> EntryKey<'k> {
         if key.len() - prefix_len <= NEAR {
             return Self::Near(&key[prefix_len..], &[]);
         }
+        Self::far(arena, key)
+    }
+
+    /// Copies a whole key to the arena, and returns its entry.
+    pub(super) fn far(arena: &Arena, key: &[u8]) -> Self {
         let block = arena.alloc(key.len(), MemoryPart::Keys);
         block.as_ptr().expose_provenance();
         // SAFETY: allocated with this size, and exclusively ours.
