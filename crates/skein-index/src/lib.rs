@@ -38,8 +38,7 @@
 // Modules:
 // - index, engine, byte_index: the contract, the part that an index implements, and the rest.
 //   cursor: the positions of a cursor and its moves.
-// - masstree, wormhole, cuckoo_trie, mlp_index, skip_list: an index each. page_tree: a prototype,
-//   with the feature `paper`.
+// - masstree, wormhole, cuckoo_trie, mlp_index, skip_list, page_tree: an index each.
 // - buckets: tables of buckets, for the Cuckoo Trie and MlpIndex. hash: hashes of prefixes.
 //   tagged_pointer, record: an address with a tag, and a key with its value in one block, for
 //   Wormhole and the Cuckoo Trie.
@@ -60,7 +59,6 @@ mod key_bounds;
 pub mod masstree;
 pub mod memory;
 pub mod mlp_index;
-#[cfg(all(feature = "paper", not(skein_loom)))]
 pub mod page_tree;
 mod pinned;
 pub mod range;
@@ -80,6 +78,7 @@ pub use index::{ComputeAction, Computed, Cursor, IndexError, MemoryUsage, Ordere
 pub use key_bounds::KeyBounds;
 pub use masstree::Masstree;
 pub use mlp_index::{MlpError, MlpIndex, MlpKey, MlpMap, MlpRange, PinnedMlpMap, ShortBytes};
+pub use page_tree::PageTree;
 pub use pinned::{IndexScan, Pinned};
 pub use range::{prefix, range, successor};
 pub use skein_sync::reclaim::{Collector, GracePeriod, Guard, LocalGuard, OwnedGuard};

@@ -3,6 +3,9 @@
 //! A slot is either the value itself ([`Inline`]) or a pointer to it ([`Boxed`], or a user's record
 //! type that implements [`Slot`]). An index stores and loads the word atomically, so a reader sees
 //! the old value or the new one, never a mixture. A replaced value is dropped after a grace period.
+//!
+//! A slot may also say how its values are embedded: how an index may hold their bytes in its own
+//! nodes, in place of a pointer. Of the indexes here, the page tree does so.
 
 use std::marker::PhantomData;
 use std::ptr::NonNull;
@@ -50,6 +53,42 @@ pub unsafe trait Slot: Sized + Send + Sync + 'static {
     /// accept any word: an index may call it before it has validated its read.
     #[inline(always)]
     fn prefetch(_word: u64) {}
+
+    /// Whether an index may hold values of this type embedded: as bytes in its own nodes, which own
+    /// nothing. The word of such a value is the address of its bytes, which are aligned to 2, and
+    /// [`borrow`](Slot::borrow) accepts it until the node is freed.
+    const EMBEDS: bool = false;
+
+    /// Returns the number of bytes of this value if it is embedded. Returns `None` if it must be
+    /// stored as a word, because it owns something or is long.
+    fn embedded_size(&self) -> Option<usize> {
+        None
+    }
+
+    /// Moves the value's bytes to `to`.
+    ///
+    /// # Safety
+    /// [`embedded_size`](Slot::embedded_size) has returned a size, and there are as many bytes at
+    /// `to`, aligned to 2 and not shared yet.
+    unsafe fn embed(self, _to: NonNull<u8>) {
+        unreachable!("values of this type are not embedded");
+    }
+
+    /// Returns the number of bytes of an embedded value.
+    ///
+    /// # Safety
+    /// [`embed`](Slot::embed) or [`copy_embedded`](Slot::copy_embedded) wrote it.
+    unsafe fn embedded_size_at(_value: NonNull<u8>) -> usize {
+        unreachable!("values of this type are not embedded");
+    }
+
+    /// Copies an embedded value, which other threads may be reading.
+    ///
+    /// # Safety
+    /// As for [`embedded_size_at`](Slot::embedded_size_at) and [`embed`](Slot::embed).
+    unsafe fn copy_embedded(_from: NonNull<u8>, _to: NonNull<u8>) {
+        unreachable!("values of this type are not embedded");
+    }
 }
 
 /// Drops the value that a word owns, if any, when no thread can see it any more.

@@ -1,7 +1,7 @@
 //! The index of a store, selected by name. It uses one `match` per call or batch, so the store is
 //! not generic over indexes.
 //!
-//! The code of five indexes is long. So it is compiled once, here, and not for each caller or
+//! The code of six indexes is long. So it is compiled once, here, and not for each caller or
 //! crate: only [`get_many`](StoreIndex::get_many), [`get_at`](StoreIndex::get_at) and the closures
 //! of a change are compiled for their callers, and of the first two only the part of the default
 //! index.
@@ -17,8 +17,8 @@ use std::sync::Arc;
 
 use skein_index::{
     Collector, ComputeAction, Computed, CuckooTrie, GracePeriod, Guard, IndexError, KEYS_PER_GUARD,
-    LocalGuard, Masstree, MemoryUsage, MlpIndex, OrderedIndex, ScanDirection, SkipList, Wormhole, masstree,
-    mlp_index, walk, walk_chunk,
+    LocalGuard, Masstree, MemoryUsage, MlpIndex, OrderedIndex, PageTree, ScanDirection, SkipList, Wormhole,
+    masstree, mlp_index, walk, walk_chunk,
 };
 use skein_model::{KEY_BYTES_MAX, Row, RowAllocator, RowRef};
 
@@ -65,12 +65,15 @@ pub enum IndexKind {
     Mlp,
     /// Linked nodes under towers: any keys, in order. Its scans read ahead.
     SkipList,
+    /// A tree whose leaves hold small rows themselves: any keys, in order. It needs the least memory.
+    PageTree,
 }
 
 impl IndexKind {
     /// All kinds, the default first. New ones are appended: programs in C have their positions as
     /// numbers.
-    pub const ALL: [Self; 5] = [Self::Masstree, Self::Wormhole, Self::CuckooTrie, Self::Mlp, Self::SkipList];
+    pub const ALL: [Self; 6] =
+        [Self::Masstree, Self::Wormhole, Self::CuckooTrie, Self::Mlp, Self::SkipList, Self::PageTree];
 
     /// Returns the name of the index, as in the options.
     pub fn name(self) -> &'static str {
@@ -80,6 +83,7 @@ impl IndexKind {
             Self::CuckooTrie => "cuckoo-trie",
             Self::Mlp => "mlp",
             Self::SkipList => "skip-list",
+            Self::PageTree => "page-tree",
         }
     }
 
@@ -91,6 +95,7 @@ impl IndexKind {
             Self::CuckooTrie => "for lookups of short keys",
             Self::Mlp => "for keys of up to 8 bytes; there are no named keyspaces then",
             Self::SkipList => "for scans that read ahead; it has no latches",
+            Self::PageTree => "for many small rows in little memory, and for long scans",
         }
     }
 
@@ -138,6 +143,7 @@ pub(crate) enum StoreIndex {
     CuckooTrie(CuckooTrie<Row>),
     Mlp(MlpIndex<Row>),
     SkipList(SkipList<Row>),
+    PageTree(PageTree<Row>),
 }
 
 macro_rules! each {
@@ -148,6 +154,7 @@ macro_rules! each {
             StoreIndex::CuckooTrie($index) => $call,
             StoreIndex::Mlp($index) => $call,
             StoreIndex::SkipList($index) => $call,
+            StoreIndex::PageTree($index) => $call,
         }
     };
 }
@@ -161,6 +168,7 @@ impl StoreIndex {
             IndexKind::CuckooTrie => Self::CuckooTrie(CuckooTrie::with_collector(collector)),
             IndexKind::Mlp => Self::Mlp(MlpIndex::with_collector(collector)),
             IndexKind::SkipList => Self::SkipList(SkipList::with_collector(collector)),
+            IndexKind::PageTree => Self::PageTree(PageTree::with_collector(collector)),
         }
     }
 
@@ -171,6 +179,7 @@ impl StoreIndex {
             Self::CuckooTrie(_) => IndexKind::CuckooTrie,
             Self::Mlp(_) => IndexKind::Mlp,
             Self::SkipList(_) => IndexKind::SkipList,
+            Self::PageTree(_) => IndexKind::PageTree,
         }
     }
 

@@ -36,7 +36,7 @@ impl<S: Slot, V: PageTreeSettings> PageTreeVariant<S, V> {
             let tag = self.tag(key);
             let tagged = page.tagged(tag);
             if tagged != 0 {
-                page.prefetch_slot(tagged.trailing_zeros() as usize);
+                page.prefetch_slot::<S>(tagged.trailing_zeros() as usize);
             }
             *found = (tag, tagged);
         }

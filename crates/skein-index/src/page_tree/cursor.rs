@@ -227,7 +227,7 @@ impl<'g, S: Slot, G: Guard, V: PageTreeSettings> PageTreeCursor<'g, S, G, V> {
     fn load(&mut self) -> bool {
         let Some(view) = &self.view else { return false };
         let (page, slot) = (view.place.page, view.slot());
-        let word = page.value(slot);
+        let word = page.value::<S>(slot);
         if page.version().changed(view.version) {
             return false;
         }

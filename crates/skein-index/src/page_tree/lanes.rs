@@ -10,7 +10,8 @@
 //! ones, so that a reader takes none of them for a slot. A processor compares all numbers
 //! of an array with one value in a few instructions.
 
-use skein_sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use skein_sync::reclaim::PROTECT;
 
 /// The lanes of a word that hold one byte each.

@@ -100,7 +100,7 @@ impl<S: Slot, V: PageTreeSettings> PageTreeVariant<S, V> {
             }
             let slot = tagged.trailing_zeros() as usize;
             if page.holds(slot, rest) {
-                let word = page.value(slot);
+                let word = page.value::<S>(slot);
                 if page.version().peek().is_deleted() {
                     break;
                 }
@@ -122,7 +122,7 @@ impl<S: Slot, V: PageTreeSettings> PageTreeVariant<S, V> {
             } else {
                 page.rank(rest, page.live()).1
             };
-            let word = found.map(|slot| page.value(slot));
+            let word = found.map(|slot| page.value::<S>(slot));
             if !page.version().changed(version) && !version.is_deleted() {
                 return word;
             }

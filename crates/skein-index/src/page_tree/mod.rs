@@ -118,9 +118,7 @@ impl<S: Slot, V: PageTreeSettings> IndexEngine<S> for PageTreeEngine<V> {
     fn new(base: &IndexBase) -> Self {
         const { assert!(V::WIDTH >= 4 && V::WIDTH <= page::SLOTS_MAX, "a page takes 4 to 64 keys") };
         const { assert!(V::FANOUT >= 4 && V::FANOUT <= node::FANOUT_MAX, "a node has 4 to 64 children") };
-        const { assert!(size_of::<usize>() == 8, "a pointer must have 64 bits") };
-        let shape = PageShape::with_room(0, 0, 0, V::WIDTH);
-        let page = Page::new(&base.arena, shape, Version::BORDER, b"");
+        let page = Page::new::<S>(&base.arena, PageShape::first(V::WIDTH), Version::BORDER, b"");
         Self {
             root: AtomicU64::new(page.link().0),
             root_lock: VersionWord::new(Version::INTERIOR),

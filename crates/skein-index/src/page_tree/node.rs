@@ -29,9 +29,9 @@ use std::hint::select_unpredictable;
 use std::ptr::NonNull;
 
 use arrayvec::ArrayVec;
-use skein_sync::atomic::{AtomicU64, Ordering};
 use skein_sync::reclaim::{GracePeriod, Guard, PROTECT};
 use skein_sync::version::{Version, VersionWord};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::child::Child;
 use crate::memory::{Arena, CACHE_LINE, MemoryPart, address_of, at_address};
@@ -342,8 +342,13 @@ impl Node {
     /// # Safety
     /// No thread can reach the node, and it is counted as `part`.
     pub(super) unsafe fn free(self, part: MemoryPart) {
-        // SAFETY: allocated in `new` with this size; the rest is the caller's promise.
-        unsafe { Arena::free(self.0.cast(), self.size(), part) };
+        let size = self.size();
+        // SAFETY: allocated in `new` with this size; the rest is the caller's promise. Models give
+        // the version a drop.
+        unsafe {
+            self.0.drop_in_place();
+            Arena::free(self.0.cast(), size, part);
+        }
     }
 
     /// Frees the node when no thread can see it any more.

@@ -18,21 +18,23 @@
 
 use std::ops::Range;
 
-use skein_sync::atomic::Ordering;
 use skein_sync::reclaim::Guard;
 use skein_sync::spin::Backoff;
+use std::sync::atomic::Ordering;
 
 use super::child::{Child, Target};
 use super::latch::{NEW_PAGE, NodeLatch, PageLatch, Parent, RootLatch, page_of};
 use super::node::{Node, NodeContent, shared};
-use super::page::{EntryKey, Page, PageShape, entry_size};
+use super::page::{EntryKey, EntryValue, Page, PageShape, entry_size};
 use super::variant::{PageTreeSettings, PageTreeVariant};
 use crate::slot::Slot;
 
-/// A page with more bytes of keys than this splits although it has room for more keys.
+/// A page with more bytes of entries than this splits although it has room for more keys.
 const HEAP_MAX: usize = 3 << 10;
 /// The least number of keys in a page that splits for this reason.
 const LONG_KEYS_MIN: usize = 16;
+/// A page with a new value gets room for one part in so many of its bytes.
+const ROOM_OF_WRITTEN: usize = 4;
 
 /// What takes the place of one or two neighbouring children: one child, or two with a separator.
 struct Splice {
@@ -94,54 +96,83 @@ impl<S: Slot, V: PageTreeSettings> PageTreeVariant<S, V> {
 
     /// Adds a key to a locked page that has no room for it.
     #[cold]
-    pub(super) fn replace_full(&self, latch: PageLatch, key: &[u8], tag: u8, word: u64, guard: &impl Guard) {
+    pub(super) fn replace_full(
+        &self,
+        latch: PageLatch,
+        key: &[u8],
+        tag: u8,
+        value: EntryValue<S>,
+        guard: &impl Guard,
+    ) {
         let (live, prefix_len) = (latch.live(), latch.prefix_len());
-        let bytes = latch.bytes(0..live, prefix_len);
+        let bytes = latch.bytes::<S>(0..live, prefix_len);
         let long = bytes > HEAP_MAX && live >= LONG_KEYS_MIN.min(V::WIDTH);
         let parent = self.lock_parent(key, latch.link());
         if live < V::WIDTH && !long {
-            let page = self.new_page(latch.page(), 0..live, prefix_len, latch.prefix(), key);
-            self.add_new(&page, key, tag, word);
+            let more = entry_size(key.len() - prefix_len, &value);
+            let page = self.new_page(latch.page(), 0..live, prefix_len, latch.prefix(), more);
+            self.add_new(&page, key, tag, value);
             self.replace_one(parent, key, page.link(), guard);
             Self::retire_page(latch, guard);
             return;
         }
-        self.split(latch, parent, (key, tag, word), guard);
+        self.split(latch, parent, (key, tag, value), guard);
     }
 
-    /// Returns a new, locked page with the keys at some ranks of an old page, and room for `key`.
+    /// Replaces the value of a key of a locked page that has no room for it.
+    #[cold]
+    pub(super) fn replace_used_up(
+        &self,
+        latch: PageLatch,
+        key: &[u8],
+        value: EntryValue<S>,
+        guard: &impl Guard,
+    ) {
+        let (live, prefix_len) = (latch.live(), latch.prefix_len());
+        let parent = self.lock_parent(key, latch.link());
+        // A page that has been written to has room for more writes.
+        let room = latch.bytes::<S>(0..live, prefix_len) / ROOM_OF_WRITTEN;
+        let more = room.max(entry_size(key.len() - prefix_len, &value));
+        let page = self.new_page(latch.page(), 0..live, prefix_len, latch.prefix(), more);
+        let (_, slot) = page.rank(&key[prefix_len..], live);
+        page.set_value(slot.expect("a copied page has the keys of its original"), value);
+        self.replace_one(parent, key, page.link(), guard);
+        Self::retire_page(latch, guard);
+    }
+
+    /// Returns a new, locked page with the keys at some ranks of an old page, and room for an entry
+    /// of `more` bytes.
     fn new_page(
         &self,
         old: Page,
         ranks: Range<usize>,
         prefix_len: usize,
         prefix_of: &[u8],
-        key: &[u8],
+        more: usize,
     ) -> PageLatch {
-        let more = entry_size(key.len().saturating_sub(prefix_len));
         let shape = if ranks.is_empty() && old.live() > 0 {
             // Keys come in order, so the page will be as full as the old one.
             PageShape {
                 slots: old.slots(),
-                heap: old.bytes(0..old.live(), prefix_len.min(old.prefix_len())).max(more),
+                heap: old.bytes::<S>(0..old.live(), prefix_len.min(old.prefix_len())).max(more),
             }
         } else {
-            PageShape::with_room(ranks.len(), old.bytes(ranks.clone(), prefix_len), more, V::WIDTH)
+            PageShape::with_room(ranks.len(), old.bytes::<S>(ranks.clone(), prefix_len), more, V::WIDTH)
         };
-        let page = Page::new(&self.base.arena, shape, NEW_PAGE, &prefix_of[..prefix_len]);
+        let page = Page::new::<S>(&self.base.arena, shape, NEW_PAGE, &prefix_of[..prefix_len]);
         if ranks.len() == old.used() && prefix_len == old.prefix_len() {
-            page.copy(old);
+            page.copy::<S>(old);
         } else {
-            page.append(&self.base.arena, old, ranks);
+            page.append::<S>(&self.base.arena, old, ranks);
         }
         PageLatch::of_new(page)
     }
 
     /// Adds the key to a new page that has room for it.
-    fn add_new(&self, page: &PageLatch, key: &[u8], tag: u8, word: u64) {
+    fn add_new(&self, page: &PageLatch, key: &[u8], tag: u8, value: EntryValue<S>) {
         let rest = &key[page.prefix_len()..];
         let (rank, _) = page.rank(rest, page.live());
-        page.add(rank, EntryKey::of(&self.base.arena, key, page.prefix_len()), tag, word);
+        page.add(rank, EntryKey::of(&self.base.arena, key, page.prefix_len()), tag, value);
     }
 
     /// Splits a locked page in two, and adds a key to one of them.
@@ -149,7 +180,7 @@ impl<S: Slot, V: PageTreeSettings> PageTreeVariant<S, V> {
         &self,
         latch: PageLatch,
         parent: Parent<'_>,
-        (key, tag, word): (&[u8], u8, u64),
+        (key, tag, value): (&[u8], u8, EntryValue<S>),
         guard: &impl Guard,
     ) {
         let page = latch.page();
@@ -160,14 +191,22 @@ impl<S: Slot, V: PageTreeSettings> PageTreeVariant<S, V> {
             |fence: Option<Vec<u8>>| fence.map_or(page.prefix_len(), |fence| shared(&fence, &separator));
         let (left_known, right_known) = (known(parent.lower()), known(parent.upper()));
         let live = page.live();
-        let left = self.new_page(page, 0..cut, left_known, &separator, key);
-        let right = self.new_page(page, cut..live, right_known, &separator, key);
+        let half = |ranks, known| {
+            let more = entry_size(key.len().saturating_sub(known), &value);
+            self.new_page(page, ranks, known, &separator, more)
+        };
+        let (left, right) = (half(0..cut, left_known), half(cut..live, right_known));
         let half = if key < &separator[..] { &left } else { &right };
-        self.add_new(half, key, tag, word);
+        self.add_new(half, key, tag, value);
         let second = Some((separator, right.link()));
         let splice = Splice { at: position(&parent), replaced: 1, first: left.link(), second };
         self.splice(parent, key, splice, guard);
         Self::retire_page(latch, guard);
+        for (ranks, known) in [(0..cut, left_known), (cut..live, right_known)] {
+            // SAFETY: the halves have copies of the keys that became near, and no guard entered from
+            // now on reaches the old page.
+            unsafe { page.retire_keys_near(ranks, known, guard) };
+        }
     }
 
     /// Merges a small locked page with a neighbour, if both fit into one page and the neighbour's
@@ -177,7 +216,10 @@ impl<S: Slot, V: PageTreeSettings> PageTreeVariant<S, V> {
         let parent = self.lock_parent(key, latch.link());
         // An empty page has to go, whatever its neighbour holds.
         let most = if latch.live() == 0 { V::WIDTH } else { V::WIDTH * 3 / 4 };
-        let fits = |page: &Page| latch.live() + page.live() <= most;
+        let fits = |page: &Page| {
+            let bytes = latch.heap_bytes() + page.heap_bytes();
+            latch.live() + page.live() <= most && (latch.live() == 0 || bytes <= HEAP_MAX)
+        };
         // SAFETY: loaded from a live node under the guard.
         let pages = parent.neighbours().filter_map(|(child, at)| Some((unsafe { page_of(child) }?, at)));
         let smallest = pages.filter(|(page, _)| fits(page)).min_by_key(|(page, _)| page.live());
@@ -191,11 +233,12 @@ impl<S: Slot, V: PageTreeSettings> PageTreeVariant<S, V> {
         let own = position(&parent);
         let (left, right) = if own == at { (&latch, &neighbour) } else { (&neighbour, &latch) };
         let prefix_len = shared(left.prefix(), right.prefix());
-        let bytes = left.bytes(0..left.live(), prefix_len) + right.bytes(0..right.live(), prefix_len);
+        let of = |half: &PageLatch| half.bytes::<S>(0..half.live(), prefix_len);
+        let bytes = of(left) + of(right);
         let shape = PageShape::with_room(live, bytes, 0, V::WIDTH);
-        let page = Page::new(&self.base.arena, shape, NEW_PAGE, &left.prefix()[..prefix_len]);
+        let page = Page::new::<S>(&self.base.arena, shape, NEW_PAGE, &left.prefix()[..prefix_len]);
         for half in [left, right] {
-            page.append(&self.base.arena, half.page(), 0..half.live());
+            page.append::<S>(&self.base.arena, half.page(), 0..half.live());
         }
         let page = PageLatch::of_new(page);
         let splice = Splice { at, replaced: 2, first: page.link(), second: None };
@@ -212,13 +255,13 @@ impl<S: Slot, V: PageTreeSettings> PageTreeVariant<S, V> {
             return self.replace_one(parent, key, latch.link(), guard);
         }
         let (live, prefix_len) = (latch.live(), latch.prefix_len());
-        let shape = PageShape::with_room(live, latch.bytes(0..live, prefix_len), 0, V::WIDTH);
-        let (new, old) = (shape.size(prefix_len), latch.size());
+        let shape = PageShape::after_removals(live, latch.bytes::<S>(0..live, prefix_len), V::WIDTH);
+        let (new, old) = (shape.size::<S>(prefix_len), latch.size());
         if new >= old || live > 0 && 4 * new > 3 * old {
             return MergeOutcome::Unchanged;
         }
-        let page = Page::new(&self.base.arena, shape, NEW_PAGE, latch.prefix());
-        page.append(&self.base.arena, latch.page(), 0..live);
+        let page = Page::new::<S>(&self.base.arena, shape, NEW_PAGE, latch.prefix());
+        page.append::<S>(&self.base.arena, latch.page(), 0..live);
         let page = PageLatch::of_new(page);
         self.replace_one(parent, key, page.link(), guard);
         Self::retire_page(latch, guard);

@@ -28,7 +28,8 @@ unsafe fn free_below<S: Slot>(child: Child) {
             }
             Target::Page(page) => {
                 for slot in (0..page.live()).map(|rank| page.slot_of(rank)) {
-                    drop(S::from_word(page.value(slot)));
+                    // An embedded value owns nothing.
+                    drop(page.word::<S>(slot).map(|word| S::from_word(word)));
                     page.free_key(slot);
                 }
                 page.free(MemoryPart::Nodes);

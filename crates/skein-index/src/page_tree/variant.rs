@@ -18,7 +18,10 @@ pub trait PageTreeSettings: Variant {
 variants! { PageTreeSettings:
     /// The index to use.
     PageTreeStandard {}
+}
 
+#[cfg(feature = "paper")]
+variants! { PageTreeSettings:
     /// An index with small pages and nodes, which reaches every case with few keys: for tests.
     PageTreeOfWidth<const WIDTH: usize = 4> {
         const WIDTH: usize = WIDTH;

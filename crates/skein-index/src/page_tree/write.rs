@@ -14,7 +14,7 @@ use skein_sync::reclaim::Guard;
 use skein_sync::spin::Backoff;
 
 use super::latch::PageLatch;
-use super::page::EntryKey;
+use super::page::{EntryKey, EntryValue, entry_size};
 use super::replace::MergeOutcome;
 use super::variant::{PageTreeSettings, PageTreeVariant};
 use crate::index::{ComputeAction, Computed};
@@ -44,18 +44,19 @@ impl<S: Slot, V: PageTreeSettings> PageTreeVariant<S, V> {
         let latch = self.lock_for(key);
         let rest = &key[latch.prefix_len()..];
         let held = latch.find(rest, tag);
-        let before = held.map(|slot| latch.value(slot));
+        let before = held.map(|slot| latch.value::<S>(slot));
+        // An embedded value is freed with its page.
+        let owned = held.and_then(|slot| latch.word::<S>(slot));
         // SAFETY: the word is in the index; it is retired, if ever, under this guard or a later
         // one.
         let seen: Option<S::Ref<'g>> = before.map(|word| unsafe { S::borrow(word) });
         let changed = match (change(seen), held) {
             (ComputeAction::Put(value), Some(slot)) => {
-                latch.set_value(slot, value.into_word());
-                drop(latch);
+                self.set_value(latch, key, slot, EntryValue::of(value), guard);
                 true
             }
             (ComputeAction::Put(value), None) => {
-                self.add(latch, key, tag, value.into_word(), guard);
+                self.add(latch, key, tag, EntryValue::of(value), guard);
                 self.base.len.add(guard.thread_id(), 1);
                 true
             }
@@ -66,23 +67,33 @@ impl<S: Slot, V: PageTreeSettings> PageTreeVariant<S, V> {
             }
             (ComputeAction::Remove, None) | (ComputeAction::Keep, _) => false,
         };
-        if changed && let Some(word) = before {
+        if changed && let Some(word) = owned {
             // SAFETY: the word is no longer in the index, which owned it.
             unsafe { retire_value::<S>(word, guard) };
         }
         Computed { before: seen, changed }
     }
 
+    /// Replaces the value of a key of the locked page.
+    fn set_value(&self, latch: PageLatch, key: &[u8], slot: usize, value: EntryValue<S>, guard: &impl Guard) {
+        if !S::EMBEDS || latch.has_room(latch.entry_size_with(slot, &value)) {
+            latch.set_value(slot, value);
+        } else {
+            self.replace_used_up(latch, key, value, guard);
+        }
+    }
+
     /// Adds a key that is not in the locked page.
-    fn add(&self, latch: PageLatch, key: &[u8], tag: u8, word: u64, guard: &impl Guard) {
+    fn add(&self, latch: PageLatch, key: &[u8], tag: u8, value: EntryValue<S>, guard: &impl Guard) {
         let rest = &key[latch.prefix_len()..];
-        if latch.live() >= V::WIDTH || !latch.has_room(rest.len()) {
-            return self.replace_full(latch, key, tag, word, guard);
+        let has_room = latch.has_slot() && latch.has_room(entry_size(rest.len(), &value));
+        if latch.live() >= V::WIDTH || !has_room {
+            return self.replace_full(latch, key, tag, value, guard);
         }
         let (rank, _) = latch.rank(rest, latch.live());
         let entry = EntryKey::of(&self.base.arena, key, latch.prefix_len());
         latch.version().mark_inserting();
-        latch.add(rank, entry, tag, word);
+        latch.add(rank, entry, tag, value);
     }
 
     /// Removes the key of a slot of the locked page, and merges the page if it has become small.
@@ -90,11 +101,11 @@ impl<S: Slot, V: PageTreeSettings> PageTreeVariant<S, V> {
         let (rank, found) = latch.rank(&key[latch.prefix_len()..], latch.live());
         debug_assert_eq!(found, Some(slot), "tags and heads lead to the same key");
         latch.version().mark_inserting();
-        latch.remove(rank, slot);
+        latch.remove::<S>(rank, slot);
         // SAFETY: the key was removed.
         unsafe { latch.retire_key(slot, guard) };
         let (mut latch, mut backoff) = (latch, Backoff::new());
-        while 2 * latch.live() <= latch.slots() {
+        while 2 * latch.live() <= latch.slots() || latch.is_hollow() {
             let is_empty = latch.live() == 0;
             match self.merge_small(latch, key, guard) {
                 // There are new neighbours, which may be small too.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::support::checked::CheckedIndex;
+use crate::support::numbers::{EmbeddedNumber, NumberSlot};
 use crate::support::{
     IndexOperation, any_key, compare_all, crowded_key, operations, run, short_key, spread_key, zero_tails,
 };
@@ -38,6 +39,7 @@ fn wormhole<V: WormholeSettings>(operations: &[IndexOperation]) {
 
 fn page_tree<V: PageTreeSettings>(operations: &[IndexOperation]) {
     check(PageTreeVariant::<Inline<u64>, V>::with_variant(Arc::new(Collector::new())), operations);
+    check(PageTreeVariant::<EmbeddedNumber, V>::with_variant(Arc::new(Collector::new())), operations);
 }
 
 fn cuckoo_trie<V: CuckooSettings>(operations: &[IndexOperation]) {
@@ -54,7 +56,7 @@ fn mlp_index<V: MlpSettings>(operations: &[IndexOperation]) {
 
 /// Runs the operations, compares, and removes every other key. Checks the structure at each stage,
 /// and the memory at the end.
-fn check(mut index: impl CheckedIndex, operations: &[IndexOperation]) {
+fn check<S: NumberSlot>(mut index: impl CheckedIndex<S>, operations: &[IndexOperation]) {
     let empty = index.memory().live();
     let mut model = BTreeMap::new();
     for operation in operations {
@@ -69,7 +71,7 @@ fn check(mut index: impl CheckedIndex, operations: &[IndexOperation]) {
         keep = !keep;
         assert!(index.remove(key, &index.collector().enter()).is_some());
         if keep {
-            index.insert(key, Inline(1), &index.collector().enter()).unwrap();
+            index.insert(key, S::of(1), &index.collector().enter()).unwrap();
         }
         keep
     });

@@ -5,6 +5,7 @@
 pub mod checked;
 pub mod conformance;
 pub mod history;
+pub mod numbers;
 pub mod planted;
 pub mod random;
 pub mod shared_keys;
@@ -13,8 +14,9 @@ use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
 use std::panic::resume_unwind;
 
+use numbers::NumberSlot;
 use proptest::prelude::*;
-use skein_index::{ComputeAction, Cursor, Guard, Inline, OrderedIndex, ScanDirection, range, walk};
+use skein_index::{ComputeAction, Cursor, Guard, OrderedIndex, ScanDirection, range, walk};
 
 /// Returns a number of operations, multiplied by the factor in the environment (`SKEIN_STRESS`).
 pub fn times(operations: usize) -> usize {
@@ -196,7 +198,7 @@ pub fn within(
 }
 
 /// Returns the entries that a walk visits.
-fn walked<I: OrderedIndex<Inline<u64>>, G: Guard>(
+fn walked<S: NumberSlot, I: OrderedIndex<S>, G: Guard>(
     index: &I,
     bounds: (Bound<&[u8]>, Bound<&[u8]>),
     direction: ScanDirection,
@@ -212,7 +214,7 @@ fn walked<I: OrderedIndex<Inline<u64>>, G: Guard>(
 }
 
 /// Runs an operation on the index and on the model, and compares their answers.
-pub fn run<I: OrderedIndex<Inline<u64>>, G: Guard>(
+pub fn run<S: NumberSlot, I: OrderedIndex<S>, G: Guard>(
     index: &I,
     model: &mut BTreeMap<TestKey, u64>,
     operation: &IndexOperation,
@@ -220,11 +222,11 @@ pub fn run<I: OrderedIndex<Inline<u64>>, G: Guard>(
 ) {
     match operation {
         IndexOperation::Insert(key, value) => {
-            let before = index.insert(key, Inline(*value), guard).unwrap();
+            let before = index.insert(key, S::of(*value), guard).unwrap();
             assert_eq!(before, model.insert(key.clone(), *value));
         }
         IndexOperation::InsertIfAbsent(key, value) => {
-            let before = index.insert_if_absent(key, Inline(*value), guard).unwrap();
+            let before = index.insert_if_absent(key, S::of(*value), guard).unwrap();
             assert_eq!(before, model.get(key).copied());
             model.entry(key.clone()).or_insert(*value);
         }
@@ -276,7 +278,7 @@ pub fn run<I: OrderedIndex<Inline<u64>>, G: Guard>(
 }
 
 /// Adds to a value by `compute`, and keeps or removes it for some sums.
-fn compute<I: OrderedIndex<Inline<u64>>, G: Guard>(
+fn compute<S: NumberSlot, I: OrderedIndex<S>, G: Guard>(
     index: &I,
     model: &mut BTreeMap<TestKey, u64>,
     key: &TestKey,
@@ -288,9 +290,14 @@ fn compute<I: OrderedIndex<Inline<u64>>, G: Guard>(
         Some(current) if current % 5 == 1 => ComputeAction::Keep,
         None if delta.is_multiple_of(5) => ComputeAction::Remove,
         None if delta % 5 == 1 => ComputeAction::Keep,
-        current => ComputeAction::Put(Inline(current.unwrap_or(0).wrapping_add(delta))),
+        current => ComputeAction::Put(current.unwrap_or(0).wrapping_add(delta)),
     };
-    let done = index.compute(key, add, guard).unwrap();
+    let put = |current| match add(current) {
+        ComputeAction::Put(value) => ComputeAction::Put(S::of(value)),
+        ComputeAction::Keep => ComputeAction::Keep,
+        ComputeAction::Remove => ComputeAction::Remove,
+    };
+    let done = index.compute(key, put, guard).unwrap();
     let before = model.get(key).copied();
     assert_eq!(done.before, before);
     let change = add(before);
@@ -298,7 +305,7 @@ fn compute<I: OrderedIndex<Inline<u64>>, G: Guard>(
     assert_eq!(done.changed, !stays);
     match change {
         ComputeAction::Keep => {}
-        ComputeAction::Put(Inline(value)) => {
+        ComputeAction::Put(value) => {
             model.insert(key.clone(), value);
         }
         ComputeAction::Remove => {
@@ -308,7 +315,7 @@ fn compute<I: OrderedIndex<Inline<u64>>, G: Guard>(
 }
 
 /// Compares a range, in both directions, from both ends at once, and walked.
-fn check_range<I: OrderedIndex<Inline<u64>>, G: Guard>(
+fn check_range<S: NumberSlot, I: OrderedIndex<S>, G: Guard>(
     index: &I,
     model: &BTreeMap<TestKey, u64>,
     start: &Bound<TestKey>,
@@ -337,7 +344,7 @@ fn check_range<I: OrderedIndex<Inline<u64>>, G: Guard>(
 }
 
 /// Compares the whole index with the model, in both directions.
-pub fn compare_all<I: OrderedIndex<Inline<u64>>, G: Guard>(
+pub fn compare_all<S: NumberSlot, I: OrderedIndex<S>, G: Guard>(
     index: &I,
     model: &BTreeMap<TestKey, u64>,
     guard: &G,

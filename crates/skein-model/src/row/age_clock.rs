@@ -2,8 +2,8 @@
 //! to rows.
 //!
 //! ```text
-//!   a row's first word:   63        52 51                     0
-//!                         stamp        version      stamp REMOVED: not in an index
+//!   a row's first word:   63      52 51            50            0
+//!                         stamp      embedded      version          stamp REMOVED: not in an index
 //!
 //!   times by stamp:       … 9:00 │ 9:15 │ 9:20 │ 9:35 (now) │ unused, or those of an earlier cycle …
 //! ```
@@ -33,17 +33,23 @@ const TICK_S: u32 = 15 * 60;
 const PAST: u64 = STAMPS / 2;
 
 /// The clock's first value.
-const FIRST: u64 = (PAST + 1) << VERSION_BITS;
+const FIRST: u64 = (PAST + 1) << STAMP_SHIFT;
 
-/// Bits of the version, below the stamp.
-pub(super) const VERSION_BITS: u32 = 52;
-pub(super) const VERSION_MASK: u64 = (1 << VERSION_BITS) - 1;
+/// The position of the stamp in the word.
+pub(super) const STAMP_SHIFT: u32 = 52;
+pub(super) const STAMP_MASK: u64 = u64::MAX << STAMP_SHIFT;
+
+/// Set in the word of a row that is embedded in a leaf of an index (`slot`).
+pub(super) const EMBEDDED: u64 = 1 << 51;
+
+/// The bits of the version.
+pub(super) const VERSION_MASK: u64 = EMBEDDED - 1;
 
 /// The stamp of a row that was removed from its index and waits to be freed.
-pub(super) const REMOVED: u64 = !VERSION_MASK;
+pub(super) const REMOVED: u64 = STAMP_MASK;
 
 /// The clock has the stamps from 1 to this.
-const STAMPS: u64 = (REMOVED >> VERSION_BITS) - 1;
+const STAMPS: u64 = (REMOVED >> STAMP_SHIFT) - 1;
 
 /// The number of ticks while as many bytes as the limit are written.
 const TICKS: usize = 64;
@@ -66,7 +72,7 @@ pub enum UseNotes {
 /// The age of rows that are older than the clock can tell.
 pub(super) const AGE_MAX: u16 = STAMPS as u16;
 
-/// The clock of all rows of a store. (It uses the atomics of std, because the words of rows are in
+/// The clock of all rows of a store. (It uses the atomics of std, because the stamps of rows are in
 /// the memory of the arena.)
 #[derive(Debug)]
 pub struct AgeClock {
@@ -124,7 +130,7 @@ impl AgeClock {
     /// Must be called before the first use, and after each change of the eviction.
     pub fn note_use(&self, notes: UseNotes, by_bytes: bool, now_s: u32) {
         self.by_bytes.store(by_bytes, Ordering::Relaxed);
-        let begun = self.time_of(FIRST >> VERSION_BITS) != 0;
+        let begun = self.time_of(FIRST >> STAMP_SHIFT) != 0;
         if notes == self.notes() && begun {
             return;
         }
@@ -175,7 +181,7 @@ impl AgeClock {
     /// Ticks if the last tick is a quarter of an hour ago, unless frequencies are noted.
     pub fn tick_by_time(&self, now_s: u32) {
         let now = self.now();
-        if now & COUNTING == 0 && now_s.saturating_sub(self.time_of(now >> VERSION_BITS)) >= TICK_S {
+        if now & COUNTING == 0 && now_s.saturating_sub(self.time_of(now >> STAMP_SHIFT)) >= TICK_S {
             self.tick(now, now_s);
         }
     }
@@ -184,9 +190,9 @@ impl AgeClock {
     /// concurrent with a change of the noted use is lost, too.
     fn tick(&self, then: u64, now_s: u32) {
         let next = if then & COUNTING == 0 {
-            let next = following(then >> VERSION_BITS);
+            let next = following(then >> STAMP_SHIFT);
             self.times[next as usize].store(now_s.max(1), Ordering::Relaxed);
-            next << VERSION_BITS
+            next << STAMP_SHIFT
         } else {
             use_count::next_tick(then) | COUNTING
         };
@@ -195,7 +201,7 @@ impl AgeClock {
 
     /// Returns how many ticks ago a stamp, at its position in the word, was the present one.
     fn age(&self, stamp: u64) -> u16 {
-        let (now, then) = (self.now() >> VERSION_BITS, stamp >> VERSION_BITS);
+        let (now, then) = (self.now() >> STAMP_SHIFT, stamp >> STAMP_SHIFT);
         if then == 0 {
             return AGE_MAX;
         }
@@ -213,11 +219,11 @@ impl AgeClock {
     /// Returns for how many seconds at least a row with this stamp was not used; `None` while
     /// frequencies are noted. It may be too small by one tick.
     pub fn idle_s(&self, stamp: u64, now_s: u32) -> Option<u32> {
-        let (now, then) = (self.now(), stamp >> VERSION_BITS);
+        let (now, then) = (self.now(), stamp >> STAMP_SHIFT);
         if now & COUNTING != 0 {
             return None;
         }
-        if then == now >> VERSION_BITS || stamp == REMOVED {
+        if then == now >> STAMP_SHIFT || stamp == REMOVED {
             return Some(0);
         }
         // The row was used before the next tick began. A stamp of the other form may have no next.
@@ -232,7 +238,7 @@ impl AgeClock {
         if now & COUNTING != 0 {
             return None;
         }
-        let (current, used) = (now >> VERSION_BITS, now_s.saturating_sub(idle_s));
+        let (current, used) = (now >> STAMP_SHIFT, now_s.saturating_sub(idle_s));
         let mut stamp = current;
         while self.time_of(stamp) > used {
             let before = if stamp == 1 { STAMPS } else { stamp - 1 };
@@ -241,7 +247,7 @@ impl AgeClock {
             }
             stamp = before;
         }
-        Some(stamp << VERSION_BITS)
+        Some(stamp << STAMP_SHIFT)
     }
 
     /// Returns the stamp of a row that is used this often; `None` unless frequencies are noted.
@@ -378,6 +384,6 @@ mod tests {
         assert_eq!(ages.now(), counting);
         ages.note_use(UseNotes::LastUse, true, BEGAN);
         ages.tick(then, BEGAN);
-        assert_eq!(ages.now() >> VERSION_BITS, following(then >> VERSION_BITS));
+        assert_eq!(ages.now() >> STAMP_SHIFT, following(then >> STAMP_SHIFT));
     }
 }

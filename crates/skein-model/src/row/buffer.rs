@@ -90,7 +90,7 @@ impl RowBuffer {
         const { assert!(TAG == 8 && BODY == 12) };
         self.words.clear();
         self.words.shrink_to(KEEP_WORDS);
-        self.words.push(version & VERSION_MASK);
+        self.words.push((version & VERSION_MASK).to_le());
         let mut packer = WordPacker { words: &mut self.words, word: [0; 8], at: 0 };
         packer.extend(&tag.to_ne_bytes());
         packer.extend(body);

@@ -1,12 +1,12 @@
-//! Rows: a version and either one value or columns. A row is immutable once published, and is one
-//! allocation behind a thin pointer.
+//! Rows: a version and either one value or columns. A row is immutable once published. It is one
+//! allocation behind a thin pointer, or lies in a leaf of an index that embeds rows.
 //!
 //! ```text
 //!   0         8        12
 //!   version │ tag    │ body                                │ expires at
 //!    u64      kind, 2 bits; whether it expires, 1 bit;       u64, unix ms; only if
-//!    (52      body length, 29 bits                           the tag says so
-//!    bits, and the stamp of the last use: see `age_clock`)
+//!    (51      body length, 29 bits                           the tag says so
+//!    bits, whether it is embedded, and the stamp of the last use: see `age_clock`)
 //!
 //!   value      the bytes
 //!   table      columns in one sequence of bytes (`ColumnTable`)
@@ -30,7 +30,7 @@
 //!
 //! # Files
 //!
-//! `alloc` makes and frees rows. A table (`ColumnTable`) and `block` are the two forms of columns,
+//! `alloc` makes and frees rows, `slot` gives them to an index. A table (`ColumnTable`) and `block` are the two forms of columns,
 //! `merge` makes rows of columns, `columns` reads them. `buffer` encodes rows for the disk engine.
 //! `collection` has rows that stand for a collection, which rows in memory share
 //! (`shared_collection`). `usage` counts the memory of a row,
@@ -40,7 +40,8 @@
 //! 1. A [`Row`] owns its allocation. The size of the allocation follows from the tag; kind, body
 //!    and time of expiry never change.
 //! 2. The version is written only through `&mut Row`, hence before the row is published. The stamp
-//!    above it may change at any time, so the word of both is read and written as an atomic.
+//!    above it may change at any time. So the upper 16 bits of the word, which have the stamp and the
+//!    upper bits of the version, are an atomic of their own.
 //! 3. The body of kind `blocks` holds pointers that each own one reference to a block, at an offset
 //!    aligned to 8.
 //! 4. If the tag says that the row expires, 8 bytes of time follow the body, at any alignment.
@@ -48,6 +49,8 @@
 //!    one in a [`RowBuffer`] that is borrowed.
 //! 6. The body of codes 1, 2 and 6 is a pointer that owns one reference to a collection, at any
 //!    alignment.
+//! 7. An embedded row has the bit for it, is aligned to 2, and owns nothing. Other rows are aligned
+//!    to 8. So code that serves both assumes an alignment of 2.
 //!
 //! Design: `docs/design/data-model.md`.
 
@@ -59,16 +62,16 @@ mod collection;
 mod columns;
 mod merge;
 mod shared_collection;
+mod slot;
 mod stamp;
 mod usage;
 mod use_count;
 
 use std::marker::PhantomData;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU16, Ordering};
 
-use skein_index::Slot;
-use skein_index::memory::{MemoryPart, prefetch_lines};
+use skein_index::memory::MemoryPart;
 
 pub use age_clock::{AgeClock, UseNotes};
 pub use alloc::RowAllocator;
@@ -80,9 +83,12 @@ pub use usage::NODE_SHARE;
 pub use use_count::random;
 
 use crate::{CollectionKind, Error, Result, VALUE_BYTES_MAX};
-use age_clock::VERSION_MASK;
+use age_clock::{STAMP_MASK, VERSION_MASK};
 
 const VERSION: usize = 0;
+/// The upper 16 bits of the first word, which is little-endian.
+const UPPER: usize = 6;
+const UPPER_SHIFT: u32 = 48;
 const TAG: usize = 8;
 const BODY: usize = 12;
 
@@ -175,7 +181,7 @@ impl Row {
         // SAFETY: the memory is fresh, aligned to 8 and at least `BODY` bytes long; the allocation
         // has room for the time of expiry after the body.
         unsafe {
-            start.add(VERSION).cast::<u64>().write(rows.ages().first_stamp());
+            start.add(VERSION).cast::<u64>().write(rows.ages().first_stamp().to_le());
             start.add(TAG).cast::<u32>().write(tag_of(kind, len, expires));
             if let Some(expires) = expires {
                 rows.note_expiring();
@@ -232,9 +238,7 @@ impl Row {
     /// Sets the version. The row is still private (invariant 2).
     #[inline]
     pub fn set_version(&mut self, version: u64) {
-        // SAFETY: the row owns its memory, which starts with the version, aligned to 8.
-        let word = unsafe { self.start.add(VERSION).cast::<u64>().as_mut() };
-        *word = (*word & !VERSION_MASK) | (version & VERSION_MASK);
+        self.change_word(|word| (word & STAMP_MASK) | (version & VERSION_MASK));
     }
 
     /// Sets the version, and continues the count of uses of the row that this one replaces. The row
@@ -246,10 +250,16 @@ impl Row {
             && ages.notes() == UseNotes::Frequency
         {
             let stamp = age_clock::stamp_after_use(ages.now(), replaced.stamp());
-            // SAFETY: as in `set_version`.
-            let word = unsafe { self.start.add(VERSION).cast::<u64>().as_mut() };
-            *word = stamp | (version & VERSION_MASK);
+            self.change_word(|word| stamp | (word & VERSION_MASK));
         }
+    }
+
+    /// Changes the first word.
+    #[inline]
+    fn change_word(&mut self, change: impl FnOnce(u64) -> u64) {
+        // SAFETY: the row owns its memory, which starts with the word, aligned to 8.
+        let word = unsafe { self.start.add(VERSION).cast::<u64>().as_mut() };
+        *word = change(u64::from_le(*word)).to_le();
     }
 
     /// Borrows the row.
@@ -277,40 +287,6 @@ impl Drop for Row {
     }
 }
 
-// SAFETY: the word is the address of the row's allocation, which the row owned. The caller keeps
-// the `RowRef` that `borrow` makes within the life of the allocation. Rows are `Send` and `Sync`.
-unsafe impl Slot for Row {
-    type Ref<'g> = RowRef<'g>;
-    const OWNS: bool = true;
-
-    #[inline(always)]
-    fn into_word(self) -> u64 {
-        let word = self.start.as_ptr().expose_provenance() as u64;
-        std::mem::forget(self);
-        word
-    }
-
-    #[inline(always)]
-    unsafe fn from_word(word: u64) -> Self {
-        // SAFETY: `into_word` made the word from a pointer that is not null.
-        let start = unsafe { NonNull::new_unchecked(std::ptr::with_exposed_provenance_mut(word as usize)) };
-        Self { start }
-    }
-
-    #[inline(always)]
-    unsafe fn borrow<'g>(word: u64) -> RowRef<'g> {
-        // SAFETY: as in `from_word`; the caller guarantees `'g`.
-        let start = unsafe { NonNull::new_unchecked(std::ptr::with_exposed_provenance_mut(word as usize)) };
-        RowRef { start, row: PhantomData }
-    }
-
-    /// Fetches the first two cache lines: the head, and a value of usual size.
-    #[inline(always)]
-    fn prefetch(word: u64) {
-        prefetch_lines::<2, _>(std::ptr::without_provenance::<u8>(word as usize));
-    }
-}
-
 impl<'g> RowRef<'g> {
     /// Returns the row without its lifetime, for callers that hold the guard longer than the
     /// compiler can see.
@@ -322,7 +298,7 @@ impl<'g> RowRef<'g> {
     #[inline]
     fn tag(self) -> u32 {
         // SAFETY: the row lives for `'g` (invariant 5) and its tag never changes (invariant 1).
-        unsafe { self.start.add(TAG).cast::<u32>().read() }
+        unsafe { self.start.add(TAG).cast::<u32>().read_unaligned() }
     }
 
     #[inline]
@@ -390,16 +366,30 @@ impl<'g> RowRef<'g> {
     /// Returns the version. Every write to a key increases it, also across a removal.
     #[inline]
     pub fn version(self) -> u64 {
-        // Relaxed: the version was written before the row became visible (invariant 2).
-        self.word().load(Ordering::Relaxed) & VERSION_MASK
+        // SAFETY: the row lives for `'g` (invariant 5), and these bytes do not change (invariant 2).
+        let (low, middle) = unsafe {
+            let start = self.start.add(VERSION);
+            (start.cast::<u32>().read_unaligned(), start.add(4).cast::<u16>().read_unaligned())
+        };
+        let lower = u64::from(u32::from_le(low)) | u64::from(u16::from_le(middle)) << 32;
+        (lower | self.upper_bits()) & VERSION_MASK
     }
 
-    /// Returns the word of stamp and version.
+    /// Returns the upper 16 bits of the first word, at their position: the stamp, and the upper bits
+    /// of the version.
     #[inline]
-    fn word(self) -> &'g AtomicU64 {
-        // SAFETY: the row lives for `'g` (invariant 5), and its first word is aligned to 8. Since
-        // the row became visible, the word is used only as an atomic (invariant 2).
-        unsafe { self.start.add(VERSION).cast::<AtomicU64>().as_ref() }
+    fn upper_bits(self) -> u64 {
+        // Relaxed: the version was written before the row became visible (invariant 2), and the
+        // stamp is a hint.
+        u64::from(u16::from_le(self.upper().load(Ordering::Relaxed))) << UPPER_SHIFT
+    }
+
+    /// Returns the upper 16 bits of the first word, as they are in memory.
+    #[inline]
+    fn upper(self) -> &'g AtomicU16 {
+        // SAFETY: the row lives for `'g` (invariant 5), and a row is aligned to 2 (invariant 7).
+        // Since the row became visible, the bits are used only as an atomic (invariant 2).
+        unsafe { self.start.add(UPPER).cast::<AtomicU16>().as_ref() }
     }
 
     /// Returns the value, or `None` if the row has columns.

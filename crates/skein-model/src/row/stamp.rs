@@ -4,13 +4,14 @@
 use std::sync::atomic::Ordering;
 
 use super::RowRef;
-use super::age_clock::{REMOVED, VERSION_MASK, stamp_after_use, stamp_after_visit};
+use super::UPPER_SHIFT;
+use super::age_clock::{REMOVED, STAMP_MASK, stamp_after_use, stamp_after_visit};
 
 impl RowRef<'_> {
     /// Returns the stamp of the row's last use, at its position in the word.
     #[inline]
     pub fn stamp(self) -> u64 {
-        self.word().load(Ordering::Relaxed) & !VERSION_MASK
+        self.upper_bits() & STAMP_MASK
     }
 
     /// Notes that the row is used at `now`. Writes only if the row has another stamp.
@@ -38,21 +39,19 @@ impl RowRef<'_> {
     }
 
     fn change_stamp(self, change: impl FnOnce(u64) -> u64) {
-        let word = self.word().load(Ordering::Relaxed);
-        let stamp = word & !VERSION_MASK;
+        let before = self.upper().load(Ordering::Relaxed);
+        let upper = u64::from(u16::from_le(before)) << UPPER_SHIFT;
+        let stamp = upper & STAMP_MASK;
         if stamp == REMOVED {
             return;
         }
         let next = change(stamp);
         if next != stamp {
-            // Relaxed: a hint. If the word has changed, another thread has used the row, or the row
+            let after = ((next | (upper & !STAMP_MASK)) >> UPPER_SHIFT) as u16;
+            // Relaxed: a hint. If the bits have changed, another thread has used the row, or the row
             // was removed.
-            let _ = self.word().compare_exchange(
-                word,
-                next | (word & VERSION_MASK),
-                Ordering::Relaxed,
-                Ordering::Relaxed,
-            );
+            let _ =
+                self.upper().compare_exchange(before, after.to_le(), Ordering::Relaxed, Ordering::Relaxed);
         }
     }
 }

@@ -2,6 +2,8 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
+use skein_index::Slot;
+
 use super::block::ColumnBlock;
 use super::*;
 
@@ -135,4 +137,47 @@ proptest! {
             }
         }
     }
+}
+
+/// Rows of plain bytes are embedded at an alignment of 2, with all that they have; their copies too.
+/// Rows that own something, and long ones, are not.
+#[test]
+fn rows_of_plain_bytes_are_embedded() {
+    let rows = RowAllocator::new();
+    let embedded = |mut row: Row, version: u64, check: &dyn Fn(RowRef<'_>)| {
+        row.set_version(version);
+        let (stamp, size) = (row.as_ref().stamp(), row.embedded_size().expect("it is embedded"));
+        let mut space = [[0_u64; 40]; 2];
+        let [first, second] = space.each_mut().map(|space| NonNull::from(space).cast::<u8>());
+        // SAFETY: both spaces have room, and are used through these pointers alone.
+        unsafe {
+            let (first, second) = (first.add(2), second.add(6));
+            row.embed(first);
+            Row::copy_embedded(first, second);
+            for place in [first, second] {
+                assert_eq!(Row::embedded_size_at(place), size);
+                let row = RowRef { start: place, row: PhantomData };
+                assert_eq!((row.version(), row.stamp(), row.is_embedded()), (version, stamp, true));
+                assert!(row.memory() == size && row.usage(b"key") < size + NODE_SHARE);
+                row.restamp(7 << 52);
+                row.mark_removed();
+                assert_eq!((row.version(), row.stamp()), (version, 7 << 52));
+                check(row);
+            }
+        }
+    };
+    let last = (1 << 51) - 1;
+    embedded(rows.value_until(&[b"grey"], Some(7)).unwrap(), last, &|row| {
+        assert_eq!((row.value(), row.expires_at()), (Some(&b"grey"[..]), Some(7)));
+        let copy = Row::until(&rows, row, Some(8));
+        assert!(!copy.as_ref().is_embedded() && copy.as_ref().value() == Some(b"grey"));
+    });
+    embedded(rows.columns(&[(b"a", b"1"), (b"b", b"2")]).unwrap().unwrap(), 1, &|row| {
+        assert!(row.columns().eq([(&b"a"[..], &b"1"[..]), (b"b", b"2")]));
+    });
+    embedded(Row::tombstone(&rows, 3), 3, &|row| assert!(row.is_tombstone()));
+    let large = rows.columns(&[(b"a", &[1; 2 * TABLE_BYTES_MAX])]).unwrap().unwrap();
+    let long = rows.value(&[&[0; 300]]).unwrap();
+    assert_eq!([large, long].map(|row| row.embedded_size()), [None, None]);
+    assert_eq!(rows.memory(), 0, "all rows were moved, and freed");
 }

@@ -2,12 +2,14 @@
 
 use std::sync::atomic::Ordering;
 
-use super::age_clock::REMOVED;
-use super::{BLOCKS_FOOTPRINT, ResidentCollection, RowKind, RowRef, alloc};
+use super::age_clock::{EMBEDDED, REMOVED};
+use super::{BLOCKS_FOOTPRINT, ResidentCollection, RowKind, RowRef, UPPER_SHIFT, alloc};
 use crate::column_table::ColumnTable;
 
 /// Bytes that a key uses in the nodes of an index in memory, about.
 pub const NODE_SHARE: usize = 48;
+/// The same in an index that embeds rows.
+const LEAF_SHARE: usize = 14;
 
 impl RowRef<'_> {
     /// Returns the bytes of the contents: of the value, of all columns and their names, or of the
@@ -27,14 +29,26 @@ impl RowRef<'_> {
     /// read.
     pub fn usage(self, key: &[u8]) -> usize {
         let members = self.resident_collection().map_or(0, ResidentCollection::memory);
-        key.len() + NODE_SHARE + self.memory() + members
+        key.len() + self.node_share() + self.memory() + members
+    }
+
+    /// Returns about how many bytes the key of this row uses in the nodes of its index.
+    #[inline]
+    pub fn node_share(self) -> usize {
+        if self.is_embedded() { LEAF_SHARE } else { NODE_SHARE }
+    }
+
+    /// Returns whether the row lies in a leaf of its index.
+    #[inline]
+    pub fn is_embedded(self) -> bool {
+        self.upper_bits() & EMBEDDED != 0
     }
 
     /// Returns the bytes that the row uses in memory, including its blocks and the allocator's
     /// rounding. A block that several versions share counts for each of them.
     #[inline]
     pub fn memory(self) -> usize {
-        alloc::footprint(self.size()) + self.blocks_bytes()
+        if self.is_embedded() { self.size() } else { alloc::footprint(self.size()) + self.blocks_bytes() }
     }
 
     /// Returns about the same as [`memory`](Self::memory), without the rounding.
@@ -59,12 +73,16 @@ impl RowRef<'_> {
     }
 
     /// Counts the row as waiting to be freed. The caller has just removed it from an index, and
-    /// holds a guard from before, or owns it.
+    /// holds a guard from before, or owns it. The memory of an embedded row is that of its index.
     #[cold]
     pub fn mark_removed(self) {
+        if self.is_embedded() {
+            return;
+        }
+        let mark = ((REMOVED >> UPPER_SHIFT) as u16).to_le();
         // Relaxed: the counters are statistics; the thread that frees the row has synchronized with
         // the end of the guard.
-        if self.word().fetch_or(REMOVED, Ordering::Relaxed) & REMOVED != REMOVED {
+        if self.upper().fetch_or(mark, Ordering::Relaxed) & mark != mark {
             // SAFETY: the guard keeps the row (invariant 5); until now it was counted as a row.
             unsafe { alloc::count_as_removed(self.start, self.size()) };
         }

@@ -12,7 +12,6 @@
 use std::time::Duration;
 
 use skein_model::RowRef;
-use skein_model::row::NODE_SHARE;
 use skein_sync::atomic::Ordering;
 use skein_sync::locks::lock;
 
@@ -384,7 +383,7 @@ impl Writer<'_> {
     fn evict_if(&mut self, key: &[u8], wanted: impl Fn(RowRef<'_>) -> bool) -> usize {
         let mut bytes = 0;
         let removed = self.remove_if(key, |row| {
-            bytes = key.len() + NODE_SHARE + row.memory();
+            bytes = key.len() + row.node_share() + row.memory();
             wanted(row)
         });
         let Ok(Some(removal)) = removed else { return 0 };

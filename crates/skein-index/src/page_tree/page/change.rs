@@ -1,14 +1,14 @@
 //! Changes of a page under its lock, and copies into a new page.
 
 use std::ops::Range;
-use std::ptr::NonNull;
 
-use skein_sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::Page;
-use super::entry::{EntryKey, FAR, FAR_ENTRY, NEAR, entry_size};
-use crate::memory::{Arena, address_of};
+use super::entry::{EntryKey, EntryValue, NEAR, near_or_far, padded};
+use crate::memory::Arena;
 use crate::page_tree::lanes::{self, BYTES, PAIRS};
+use crate::slot::Slot;
 
 impl Page {
     fn set_live(self, live: usize) {
@@ -16,65 +16,115 @@ impl Page {
         self.head().live.store(live as u8, Ordering::Release);
     }
 
-    /// Replaces the word of a slot's value. The caller must hold the lock.
-    pub(in crate::page_tree) fn set_value(self, slot: usize, word: u64) {
-        // Release: pairs with the load in `value`; what the word points to is initialised.
-        self.value_at(slot).store(word, Ordering::Release);
+    /// Replaces the value of a slot's key. The caller must hold the lock, and the heap have room for
+    /// an entry with it, if entries have values.
+    pub(in crate::page_tree) fn set_value<S: Slot>(self, slot: usize, value: EntryValue<S>) {
+        if S::EMBEDS {
+            self.bury::<S>(slot);
+            let entry = self.write_entry(self.key_of(slot), value);
+            self.lead_to(slot, entry);
+        } else if let EntryValue::Word(word) = value {
+            // Release: pairs with the load in `value`; what the word points to is initialised.
+            self.value_at(slot).store(word, Ordering::Release);
+        }
     }
 
-    /// Returns whether a key of `rest_len` bytes behind the prefix fits in.
-    pub(in crate::page_tree) fn has_room(self, rest_len: usize) -> bool {
+    /// Returns whether the heap has room for this many bytes.
+    pub(in crate::page_tree) fn has_room(self, bytes: usize) -> bool {
         let head = self.head();
-        let used = usize::from(head.heap_used.load(Ordering::Relaxed));
-        self.used() < self.slots() && used + entry_size(rest_len) <= head.heap_size.into()
+        usize::from(head.heap_used.load(Ordering::Relaxed)) + bytes <= head.heap_size.into()
+    }
+
+    /// Returns whether there is a slot that was never used.
+    pub(in crate::page_tree) fn has_slot(self) -> bool {
+        self.used() < self.slots()
     }
 
     /// Adds a key at a rank. The caller must hold the lock, or the page is not shared yet; it must
     /// have room.
-    pub(in crate::page_tree) fn add(self, rank: usize, key: EntryKey<'_>, tag: u8, word: u64) {
+    pub(in crate::page_tree) fn add<S: Slot>(
+        self,
+        rank: usize,
+        key: EntryKey<'_>,
+        tag: u8,
+        value: EntryValue<S>,
+    ) {
         let (slot, live) = (self.used(), self.live());
-        self.write_entry(slot, key);
-        self.set_value(slot, word);
+        let key_head = key.head(self.prefix_len());
+        self.add_entry(slot, key, value);
         self.head().used.store(slot as u8 + 1, Ordering::Relaxed);
-        lanes::insert::<PAIRS>(self.heads(), rank, live, key.head(self.prefix_len()).into());
+        lanes::insert::<PAIRS>(self.heads(), rank, live, key_head.into());
         lanes::insert::<BYTES>(self.order(), rank, live, slot as u64);
         lanes::set::<BYTES>(self.tags(), slot, tag.into());
         self.set_live(live + 1);
     }
 
-    /// Writes the entry of a slot that is not published yet.
-    fn write_entry(self, slot: usize, key: EntryKey<'_>) {
+    /// Gives a slot that is not published yet its entry and value.
+    fn add_entry<S: Slot>(self, slot: usize, key: EntryKey<'_>, value: EntryValue<S>) {
+        assert!(slot < self.slots(), "a page must have a slot for a new key");
+        if !S::EMBEDS
+            && let EntryValue::Word(word) = value
+        {
+            self.value_at(slot).store(word, Ordering::Release);
+        }
+        let entry = self.write_entry(key, value);
+        self.lead_to(slot, entry);
+    }
+
+    /// Makes a slot lead to the entry at this position of the heap.
+    fn lead_to(self, slot: usize, entry: u16) {
+        // Release: pairs with the load in `entry`.
+        self.entry_at(slot).store(entry, Ordering::Release);
+    }
+
+    /// Writes an entry to the end of the heap, with its value if entries have values. Returns its
+    /// position.
+    fn write_entry<S: Slot>(self, key: EntryKey<'_>, value: EntryValue<S>) -> u16 {
         let head = self.head();
-        let start = usize::from(head.heap_used.load(Ordering::Relaxed));
-        let end = start + key.size();
-        assert!(slot < self.slots() && end <= head.heap_size.into(), "a page must have room for a new key");
-        // SAFETY: the heap has more bytes.
-        let entry = unsafe { self.heap().add(start) };
-        // SAFETY: the bytes lie in the heap, and no slot leads to them yet; the lock is held.
+        let start = head.heap_used.load(Ordering::Relaxed);
+        let key_size = key.size();
+        let end = usize::from(start) + padded::<S>(key_size, value.size());
+        assert!(end <= head.heap_size.into(), "a page must have room for a new entry");
+        // SAFETY: the bytes lie in the heap, and no slot leads to them yet; the lock is held, or the
+        // page is not shared. Entries start at even addresses, so the value is aligned to 2.
         unsafe {
-            match key {
-                EntryKey::Near(head, tail) => {
-                    entry.write((head.len() + tail.len()) as u8);
-                    let start = entry.add(1);
-                    start.copy_from_nonoverlapping(NonNull::from(head).cast(), head.len());
-                    start.add(head.len()).copy_from_nonoverlapping(NonNull::from(tail).cast(), tail.len());
-                }
-                EntryKey::Far(block, length) => {
-                    entry.write(FAR);
-                    entry.add(1).cast::<u16>().write_unaligned(length);
-                    entry.add(3).cast::<u64>().write_unaligned(address_of(block));
-                }
+            let entry = self.heap().add(start.into());
+            key.write(entry, if S::EMBEDS { value.mark() } else { 0 });
+            if S::EMBEDS {
+                value.write(entry.add(key_size.next_multiple_of(2)));
             }
         }
-        // Relaxed: published with the slot.
-        self.entry_at(slot).store(start as u16, Ordering::Relaxed);
         head.heap_used.store(end as u16, Ordering::Relaxed);
+        start
+    }
+
+    /// Counts the entry of a slot as dead, because the slot is about to lead elsewhere or nowhere.
+    fn bury<S: Slot>(self, slot: usize) {
+        let dead = &self.head().dead;
+        dead.store(dead.load(Ordering::Relaxed) + self.entry_len::<S>(slot) as u16, Ordering::Relaxed);
+    }
+
+    /// Returns the bytes of an entry with a slot's key and another value.
+    pub(in crate::page_tree) fn entry_size_with<S: Slot>(self, slot: usize, value: &EntryValue<S>) -> usize {
+        padded::<S>(self.key_of(slot).size(), value.size())
+    }
+
+    /// Returns the bytes of a slot's entry.
+    fn entry_len<S: Slot>(self, slot: usize) -> usize {
+        self.entry_size_with::<S>(slot, &self.entry_value(slot))
+    }
+
+    /// Returns whether so much of the heap is dead that the page should be replaced.
+    pub(in crate::page_tree) fn is_hollow(self) -> bool {
+        let head = self.head();
+        8 * usize::from(head.dead.load(Ordering::Relaxed)) > 3 * usize::from(head.heap_size)
     }
 
     /// Removes the key at a rank, which has this slot. The caller must hold the lock and have marked
     /// the version. The slot is not used again.
-    pub(in crate::page_tree) fn remove(self, rank: usize, slot: usize) {
+    pub(in crate::page_tree) fn remove<S: Slot>(self, rank: usize, slot: usize) {
         let live = self.live();
+        self.bury::<S>(slot);
         lanes::set::<BYTES>(self.tags(), slot, 0);
         lanes::remove::<PAIRS>(self.heads(), rank, live);
         lanes::remove::<BYTES>(self.order(), rank, live);
@@ -83,21 +133,24 @@ impl Page {
 
     /// Appends the keys of `from` at some ranks. This page is not shared yet, has room for them, and
     /// its prefix belongs to the keys too.
-    pub(in crate::page_tree) fn append(self, arena: &Arena, from: Self, ranks: Range<usize>) {
+    pub(in crate::page_tree) fn append<S: Slot>(self, arena: &Arena, from: Self, ranks: Range<usize>) {
         for rank in ranks {
             let slot = from.slot_of(rank);
             let key = match from.key_of(slot) {
+                far @ EntryKey::Far(..) if far.becomes_near(self.prefix_len()) => {
+                    EntryKey::Near(&from.rest(slot)[self.prefix_len() - from.prefix_len()..], &[])
+                }
                 far @ EntryKey::Far(..) => far,
                 EntryKey::Near(rest, _) => self.rebase(arena, from, rest),
             };
-            self.add(self.live(), key, from.tag(slot), from.value(slot));
+            self.add::<S>(self.live(), key, from.tag(slot), from.entry_value(slot));
         }
     }
 
     /// Copies all of `from`, whose slots all have keys. This page has the same prefix and more room,
     /// is not shared yet, and has no keys.
-    pub(in crate::page_tree) fn copy(self, from: Self) {
-        let (count, head) = (from.live(), from.head());
+    pub(in crate::page_tree) fn copy<S: Slot>(self, from: Self) {
+        let count = from.live();
         debug_assert!(count == from.used() && self.prefix_len() == from.prefix_len() && self.live() == 0);
         let copy = |to: &[AtomicU64], from: &[AtomicU64]| {
             for (to, from) in to.iter().zip(from) {
@@ -108,15 +161,10 @@ impl Page {
         copy(self.tags(), from.tags());
         copy(self.order(), from.order());
         copy(self.heads(), from.heads());
-        for slot in 0..count {
-            self.set_value(slot, from.value(slot));
-            self.entry_at(slot).store(from.entry_at(slot).load(Ordering::Relaxed), Ordering::Relaxed);
+        // By rank, so that a scan reads the heap in order.
+        for slot in (0..count).map(|rank| from.slot_of(rank)) {
+            self.add_entry::<S>(slot, from.key_of(slot), from.entry_value(slot));
         }
-        let used = head.heap_used.load(Ordering::Relaxed);
-        assert!(used <= self.head().heap_size, "a page must have room for what it copies");
-        // SAFETY: both heaps have so many bytes; those of `from` never change (invariant 4).
-        unsafe { self.heap().copy_from_nonoverlapping(from.heap(), used.into()) };
-        self.head().heap_used.store(used, Ordering::Relaxed);
         self.head().used.store(count as u8, Ordering::Relaxed);
         self.set_live(count);
     }
@@ -135,15 +183,26 @@ impl Page {
         }
     }
 
+    /// Returns the bytes of the heap that are not dead. About, if the lock is not held.
+    pub(in crate::page_tree) fn heap_bytes(self) -> usize {
+        let head = self.head();
+        let [used, dead] = [&head.heap_used, &head.dead].map(|bytes| bytes.load(Ordering::Relaxed));
+        used.saturating_sub(dead).into()
+    }
+
     /// Returns the bytes in the heap of a page with a prefix of `prefix_len` bytes for the keys at
     /// some ranks.
-    pub(in crate::page_tree) fn bytes(self, ranks: Range<usize>, prefix_len: usize) -> usize {
-        if ranks.len() == self.used() && prefix_len == self.prefix_len() {
-            return self.head().heap_used.load(Ordering::Relaxed).into();
+    pub(in crate::page_tree) fn bytes<S: Slot>(self, ranks: Range<usize>, prefix_len: usize) -> usize {
+        if ranks.len() == self.live() && prefix_len == self.prefix_len() {
+            return self.heap_bytes();
         }
-        let size = |rank| match self.key_of(self.slot_of(rank)) {
-            EntryKey::Far(..) => FAR_ENTRY,
-            EntryKey::Near(rest, _) => entry_size(rest.len() + self.prefix_len() - prefix_len),
+        let size = |rank| {
+            let slot = self.slot_of(rank);
+            let key = match self.key_of(slot) {
+                EntryKey::Near(rest, _) => near_or_far(rest.len() + self.prefix_len() - prefix_len),
+                EntryKey::Far(_, length) => near_or_far(usize::from(length).saturating_sub(prefix_len)),
+            };
+            padded::<S>(key, self.entry_value::<S>(slot).size())
         };
         ranks.map(size).sum()
     }

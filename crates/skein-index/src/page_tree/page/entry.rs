@@ -1,24 +1,45 @@
-//! Entries: keys in the heap of a page.
+//! Entries: the keys in the heap of a page, and the values that are embedded.
 //!
 //! ```text
-//!   near   │ length │ the bytes behind the prefix │
-//!   far    │ 255 │ length, 2 bytes │ address, 8 bytes │  ──►  the whole key
+//!   near   │ length │ the bytes behind the prefix │ value │
+//!   far    │ 127 │ length, 2 bytes │ address, 8 bytes │ value │  ──►  the whole key
+//!
+//!   value  embedded: its bytes; else the word of the value, 8 bytes, and bit 7 of the length is set
 //! ```
+//!
+//! Only values of types that embed lie here, at an even address. Of all others, the words are in an
+//! array of the page.
 
+use std::marker::PhantomData;
 use std::ptr::NonNull;
 
-use crate::memory::{Arena, MemoryPart};
+use crate::memory::{Arena, MemoryPart, address_of};
+use crate::slot::Slot;
 
 /// The greatest length of a key behind the prefix that lies in the page.
-pub(super) const NEAR: usize = 254;
-/// The length byte of an entry whose key lies elsewhere.
-pub(super) const FAR: u8 = 255;
-/// The bytes of such an entry: the byte above, the key's length, its address.
-pub(super) const FAR_ENTRY: usize = 1 + 2 + 8;
+pub(super) const NEAR: usize = 126;
+/// The length of an entry whose key lies elsewhere.
+pub(super) const FAR: u8 = 127;
+/// Set beside the length if the word of the value follows the key, and not its bytes.
+pub(super) const WORD: u8 = 1 << 7;
+/// The bytes of a key that lies elsewhere: the byte above, the key's length, its address.
+pub(super) const FAR_KEY: usize = 1 + 2 + 8;
 
-/// Returns the bytes in the heap of a key that has so many bytes behind the prefix.
-pub(in crate::page_tree) fn entry_size(rest_len: usize) -> usize {
-    if rest_len > NEAR { FAR_ENTRY } else { 1 + rest_len }
+/// Returns the bytes in the heap of a key that has so many bytes behind the prefix, without value.
+#[inline(always)]
+pub(super) fn near_or_far(rest_len: usize) -> usize {
+    if rest_len > NEAR { FAR_KEY } else { 1 + rest_len }
+}
+
+/// Returns the bytes of an entry whose key takes `key` bytes and whose value takes `value`.
+#[inline(always)]
+pub(super) fn padded<S: Slot>(key: usize, value: usize) -> usize {
+    if S::EMBEDS { key.next_multiple_of(2) + value.next_multiple_of(2) } else { key }
+}
+
+/// Returns the bytes of an entry with a key of so many bytes behind the prefix.
+pub(in crate::page_tree) fn entry_size<S: Slot>(rest_len: usize, value: &EntryValue<S>) -> usize {
+    padded::<S>(near_or_far(rest_len), value.size())
 }
 
 /// The key of an entry behind the page's prefix, or a whole key that lies elsewhere.
@@ -49,10 +70,16 @@ impl<'k> EntryKey<'k> {
         Self::Far(block, key.len() as u16)
     }
 
+    /// Returns whether this key lies elsewhere, but would not in a page with a longer prefix.
+    pub(super) fn becomes_near(&self, prefix_len: usize) -> bool {
+        matches!(self, Self::Far(_, length) if usize::from(*length) <= prefix_len + NEAR)
+    }
+
+    /// Returns the bytes of the key in the heap.
     pub(super) fn size(&self) -> usize {
         match self {
             Self::Near(head, tail) => 1 + head.len() + tail.len(),
-            Self::Far(..) => FAR_ENTRY,
+            Self::Far(..) => FAR_KEY,
         }
     }
 
@@ -67,5 +94,81 @@ impl<'k> EntryKey<'k> {
             Self::Far(..) => 0,
         };
         u16::from_be_bytes([byte(0), byte(1)])
+    }
+
+    /// Writes the key. `mark` is [`WORD`] or 0.
+    ///
+    /// # Safety
+    /// There are [`size`](Self::size) bytes at `entry`, which no other thread can reach.
+    pub(super) unsafe fn write(self, entry: NonNull<u8>, mark: u8) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match self {
+                Self::Near(head, tail) => {
+                    entry.write((head.len() + tail.len()) as u8 | mark);
+                    let start = entry.add(1);
+                    start.copy_from_nonoverlapping(NonNull::from(head).cast(), head.len());
+                    start.add(head.len()).copy_from_nonoverlapping(NonNull::from(tail).cast(), tail.len());
+                }
+                Self::Far(block, length) => {
+                    entry.write(FAR | mark);
+                    entry.add(1).cast::<u16>().write_unaligned(length);
+                    entry.add(3).cast::<u64>().write_unaligned(address_of(block));
+                }
+            }
+        }
+    }
+}
+
+/// The value of an entry that is being written.
+#[derive(Debug)]
+pub(in crate::page_tree) enum EntryValue<S> {
+    /// The word of a value that is not embedded.
+    Word(u64),
+    /// A new value, to be embedded.
+    New(S),
+    /// A value that is embedded in another page.
+    Copy(NonNull<u8>, PhantomData<S>),
+}
+
+impl<S: Slot> EntryValue<S> {
+    /// Returns how a new value lies in a page.
+    pub(in crate::page_tree) fn of(value: S) -> Self {
+        if S::EMBEDS && value.embedded_size().is_some() {
+            Self::New(value)
+        } else {
+            Self::Word(value.into_word())
+        }
+    }
+
+    /// Returns the bytes of the value in the heap.
+    #[inline]
+    pub(super) fn size(&self) -> usize {
+        match self {
+            Self::Word(_) => size_of::<u64>(),
+            Self::New(value) => value.embedded_size().unwrap_or_default(),
+            // SAFETY: the value is embedded in a page that is locked.
+            Self::Copy(from, _) => unsafe { S::embedded_size_at(*from) },
+        }
+    }
+
+    /// Returns the bit beside the length of the key.
+    pub(super) fn mark(&self) -> u8 {
+        if matches!(self, Self::Word(_)) { WORD } else { 0 }
+    }
+
+    /// Writes the value.
+    ///
+    /// # Safety
+    /// There are [`size`](Self::size) bytes at `to`, aligned to 2, which no other thread can reach.
+    pub(super) unsafe fn write(self, to: NonNull<u8>) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match self {
+                Self::Word(word) => to.cast::<u64>().write_unaligned(word),
+                Self::New(value) => value.embed(to),
+                Self::Copy(from, _) => S::copy_embedded(from, to),
+            }
+        }
     }
 }

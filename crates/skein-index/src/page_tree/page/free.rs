@@ -1,5 +1,6 @@
 //! Freeing pages, and keys that lie elsewhere.
 
+use std::ops::Range;
 use std::ptr::NonNull;
 
 use skein_sync::reclaim::{GracePeriod, Guard};
@@ -14,8 +15,13 @@ impl Page {
     /// # Safety
     /// No thread can reach the page, and it is counted as `part`.
     pub(in crate::page_tree) unsafe fn free(self, part: MemoryPart) {
-        // SAFETY: allocated in `new` with this size; the rest is the caller's promise.
-        unsafe { Arena::free(self.0.cast(), self.size(), part) };
+        let size = self.size();
+        // SAFETY: allocated in `new` with this size; the rest is the caller's promise. Models give
+        // the version a drop.
+        unsafe {
+            self.0.drop_in_place();
+            Arena::free(self.0.cast(), size, part);
+        }
     }
 
     /// Frees the page as [`free`](Self::free) does, when no thread can see it any more.
@@ -54,6 +60,28 @@ impl Page {
         if let EntryKey::Far(block, length) = self.key_of(slot) {
             // SAFETY: the block is live and counted as `Keys`; the rest is the caller's promise.
             unsafe { retire_block(block, length, guard) };
+        }
+    }
+
+    /// Frees the keys at some ranks that lie elsewhere here, but not in a page with a prefix of
+    /// `prefix_len` bytes, when no thread can see them any more.
+    ///
+    /// # Safety
+    /// Such a page has replaced this one, which is unlinked.
+    pub(in crate::page_tree) unsafe fn retire_keys_near(
+        self,
+        ranks: Range<usize>,
+        prefix_len: usize,
+        guard: &impl Guard,
+    ) {
+        if prefix_len == self.prefix_len() {
+            return;
+        }
+        for slot in ranks.map(|rank| self.slot_of(rank)) {
+            if self.key_of(slot).becomes_near(prefix_len) {
+                // SAFETY: the caller's promise.
+                unsafe { self.retire_key(slot, guard) };
+            }
         }
     }
 }

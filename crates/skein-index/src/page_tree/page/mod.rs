@@ -6,15 +6,17 @@
 //!   entries   by slot: where the key lies in the heap
 //!   order     by rank: the slot of the key
 //!   heads     by rank: the first two bytes of the key behind the prefix
-//!   values    by slot: the word of the value
-//!   heap      by insertion: length and bytes of each key behind the prefix
+//!   values    by slot: the word of the value; only if values are not embedded
+//!   heap      by insertion: an entry for each key, with the bytes behind the prefix, and the value if
+//!             values are embedded
 //!   prefix    the bytes that all keys of the range share
 //! ```
 //!
 //! A lookup compares all tags at once, and then mostly one key. A lower bound compares all heads at
 //! once, and then a few keys. A key is never moved: a full page is replaced by one or two new ones.
+//! A new value of a key gets a new entry if values are embedded, and the slot leads there then.
 //!
-//! `entry.rs` has the keys in the heap, `shape.rs` the sizes of new pages, `change.rs` the changes
+//! `entry.rs` has the entries in the heap, `shape.rs` the sizes of new pages, `change.rs` the changes
 //! under the lock, `free.rs` the end of a page.
 //!
 //! Sources: the order is Masstree's permutation (section 4.6.2), the tags are Wormhole's (section
@@ -28,13 +30,15 @@
 //!    Its sizes never change.
 //! 3. Everything that changes in a page changes under its lock. A change that moves ranks marks the
 //!    version first. The order's first `live` slots have keys.
-//! 4. An entry is written before its slot is published by a tag or a rank, and its bytes never
-//!    change. A slot is used once. A removed key is in no array any more, and behind the last rank is
-//!    no slot. So a reader may follow every slot that it loads, at any moment.
+//! 4. An entry is written before its slot leads to it, and the slot before a tag or a rank publishes
+//!    it. The bytes of an entry never change, but for what a value itself changes atomically. A slot
+//!    is used for one key. A removed key is in no array any more, and behind the last rank is no
+//!    slot. So a reader may follow every slot that it loads, at any moment.
 //! 5. A deleted page does not change any more. It is deleted only when its keys are in other pages,
 //!    which are reachable and locked.
-//! 6. A key of more than 254 bytes behind the prefix lies in a block of its own. The page that
+//! 6. A key of more than 126 bytes behind the prefix lies in a block of its own. The page that
 //!    is not deleted owns it, until the key is removed.
+//! 7. `dead` counts the bytes of entries that no slot with a key leads to.
 
 mod change;
 mod entry;
@@ -42,18 +46,20 @@ mod free;
 mod shape;
 
 use std::cmp::Ordering as KeyOrder;
+use std::marker::PhantomData;
 use std::ptr::NonNull;
 
-use skein_sync::atomic::{AtomicU8, AtomicU16, AtomicU64, Ordering};
 use skein_sync::reclaim::PROTECT;
 use skein_sync::version::{Version, VersionWord};
+use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU64, Ordering};
 
 use super::child::Child;
 use super::lanes::{self, BYTES};
-use crate::memory::{Arena, MemoryPart, address_of, at_address, prefetch_read};
-use entry::{FAR, NEAR};
+use crate::memory::{Arena, CACHE_LINE, MemoryPart, address_of, at_address, prefetch_read};
+use crate::slot::Slot;
+use entry::{FAR, FAR_KEY, WORD};
 
-pub(super) use entry::{EntryKey, entry_size};
+pub(super) use entry::{EntryKey, EntryValue, entry_size};
 pub(super) use shape::PageShape;
 
 /// The greatest number of keys in a page.
@@ -68,15 +74,23 @@ struct PageHead {
     used: AtomicU8,
     slots: u8,
     prefix_len: u16,
+    heap_start: u16,
     heap_used: AtomicU16,
     heap_size: u16,
-    size: u32,
+    dead: AtomicU16,
+    /// The size of the page in cache lines.
+    lines: u16,
 }
 
 const HEAD: usize = size_of::<PageHead>();
-const _: () = assert!(HEAD == 24);
-/// The bytes of all arrays, for one slot.
-const SLOT: usize = 1 + 1 + 2 + 2 + 8;
+const _: () = assert!(HEAD == 24 || cfg!(skein_loom));
+/// The bytes of all arrays for one slot, but without values.
+const SLOT: usize = 1 + 1 + 2 + 2;
+
+/// Returns the bytes of all arrays for one slot.
+const fn slot_bytes<S: Slot>() -> usize {
+    if S::EMBEDS { SLOT } else { SLOT + size_of::<u64>() }
+}
 
 /// A page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,16 +108,16 @@ fn head_of(rest: &[u8]) -> u16 {
 
 impl Page {
     /// Allocates a page without keys.
-    pub(in crate::page_tree) fn new(
+    pub(in crate::page_tree) fn new<S: Slot>(
         arena: &Arena,
         shape: PageShape,
         version: Version,
         prefix: &[u8],
     ) -> Self {
-        let fixed = HEAD + SLOT * shape.slots;
-        let size = shape.size(prefix.len());
+        let fixed = HEAD + slot_bytes::<S>() * shape.slots;
+        let size = shape.size::<S>(prefix.len());
         // The rounding is room for keys, as far as their positions have room.
-        let heap = (size - fixed - prefix.len()).min(SLOTS_MAX * (NEAR + 1));
+        let heap = (size - fixed - prefix.len()).min(u16::MAX.into());
         let block = arena.alloc(size, MemoryPart::Nodes).cast::<PageHead>();
         block.as_ptr().expose_provenance();
         let head = PageHead {
@@ -112,14 +126,16 @@ impl Page {
             used: AtomicU8::new(0),
             slots: shape.slots as u8,
             prefix_len: prefix.len() as u16,
+            heap_start: fixed as u16,
             heap_used: AtomicU16::new(0),
             heap_size: heap as u16,
-            size: size as u32,
+            dead: AtomicU16::new(0),
+            lines: (size / CACHE_LINE) as u16,
         };
         // SAFETY: the block has `size` bytes and is exclusively ours; arrays of zeros are valid.
         unsafe {
             block.write(head);
-            block.cast::<u8>().add(HEAD).write_bytes(0, SLOT * shape.slots);
+            block.cast::<u8>().add(HEAD).write_bytes(0, fixed - HEAD);
             // No rank has a slot.
             block.cast::<u8>().add(HEAD + 3 * shape.slots).write_bytes(u8::MAX, shape.slots);
             let end = block.cast::<u8>().add(fixed + heap);
@@ -140,7 +156,7 @@ impl Page {
 
     /// Returns the link to the page.
     pub(in crate::page_tree) fn link(self) -> Child {
-        Child::to_page(address_of(self.0), self.head().size as usize)
+        Child::to_page(address_of(self.0), self.size())
     }
 
     #[inline(always)]
@@ -173,7 +189,7 @@ impl Page {
 
     /// Returns the size of the page in bytes.
     pub(in crate::page_tree) fn size(self) -> usize {
-        self.head().size as usize
+        usize::from(self.head().lines) * CACHE_LINE
     }
 
     #[inline(always)]
@@ -184,7 +200,7 @@ impl Page {
     /// Returns the bytes that all keys of the page's range share.
     #[inline(always)]
     pub(in crate::page_tree) fn prefix<'a>(self) -> &'a [u8] {
-        let start = HEAD + SLOT * self.slots() + usize::from(self.head().heap_size);
+        let start = usize::from(self.head().heap_start) + usize::from(self.head().heap_size);
         // SAFETY: written in `new`, and never changed (invariant 2).
         unsafe { NonNull::slice_from_raw_parts(self.at(start), self.prefix_len()).as_ref() }
     }
@@ -235,10 +251,51 @@ impl Page {
         unsafe { self.at(HEAD + 6 * self.slots() + 8 * slot).cast().as_ref() }
     }
 
-    /// Returns the word of a slot's value.
+    /// Returns the word of a slot's value. Of an embedded value, that is its address.
     #[inline(always)]
-    pub(in crate::page_tree) fn value(self, slot: usize) -> u64 {
-        self.value_at(slot).load(PROTECT)
+    pub(in crate::page_tree) fn value<S: Slot>(self, slot: usize) -> u64 {
+        if !S::EMBEDS {
+            return self.value_at(slot).load(PROTECT);
+        }
+        let entry = self.entry(slot);
+        // SAFETY: the slot is published, so its entry is complete and never changes (invariant 4).
+        unsafe {
+            let value = Self::value_in(entry);
+            if entry.read() & WORD == 0 { address_of(value) } else { value.cast::<u64>().read_unaligned() }
+        }
+    }
+
+    /// Returns the word of a slot's value, unless the value is embedded.
+    pub(in crate::page_tree) fn word<S: Slot>(self, slot: usize) -> Option<u64> {
+        // SAFETY: as in `value`.
+        let embedded = S::EMBEDS && unsafe { self.entry(slot).read() } & WORD == 0;
+        (!embedded).then(|| self.value::<S>(slot))
+    }
+
+    /// Returns the address of the value in an entry.
+    ///
+    /// # Safety
+    /// `entry` is that of a published slot, in a page with values in its entries.
+    #[inline(always)]
+    unsafe fn value_in(entry: NonNull<u8>) -> NonNull<u8> {
+        // SAFETY: the entry is complete (invariant 4). Entries start at even addresses, because all
+        // have an even size.
+        unsafe {
+            let length = entry.read() & !WORD;
+            let key = if length == FAR { FAR_KEY } else { 1 + usize::from(length) };
+            entry.add(key.next_multiple_of(2))
+        }
+    }
+
+    /// Returns a slot's value for the entry of another page.
+    fn entry_value<S: Slot>(self, slot: usize) -> EntryValue<S> {
+        let word = self.value::<S>(slot);
+        if self.word::<S>(slot).is_some() {
+            EntryValue::Word(word)
+        } else {
+            // SAFETY: the word is an address in this page.
+            EntryValue::Copy(unsafe { at_address(word) }, PhantomData)
+        }
     }
 
     /// Returns the slot of the key at a rank.
@@ -260,31 +317,33 @@ impl Page {
 
     #[inline(always)]
     fn heap(self) -> NonNull<u8> {
-        self.at(HEAD + SLOT * self.slots())
+        self.at(self.head().heap_start.into())
     }
 
     #[inline(always)]
     fn entry(self, slot: usize) -> NonNull<u8> {
-        // Relaxed: ordered by the load that found the slot (invariant 4).
-        let start = usize::from(self.entry_at(slot).load(Ordering::Relaxed));
+        // Pairs with the Release in `lead_to`: the entry is complete (invariant 4).
+        let start = usize::from(self.entry_at(slot).load(PROTECT));
         // SAFETY: an entry lies in the heap.
         unsafe { self.heap().add(start) }
     }
 
     /// Prefetches a slot's key and value.
     #[inline(always)]
-    pub(in crate::page_tree) fn prefetch_slot(self, slot: usize) {
+    pub(in crate::page_tree) fn prefetch_slot<S: Slot>(self, slot: usize) {
         prefetch_read(self.entry(slot).as_ptr());
-        prefetch_read(self.value_at(slot));
+        if !S::EMBEDS {
+            prefetch_read(self.value_at(slot));
+        }
     }
 
     /// Returns the address and the length of a key that lies elsewhere.
     ///
     /// # Safety
-    /// `entry` is that of a published slot, and its first byte is [`FAR`].
+    /// `entry` is that of a published slot, and its length is [`FAR`].
     #[inline(always)]
     unsafe fn far(entry: NonNull<u8>) -> (NonNull<u8>, u16) {
-        // SAFETY: `write_entry` has written these bytes, and they never change (invariant 4).
+        // SAFETY: `EntryKey::write` has written these bytes, and they never change (invariant 4).
         unsafe {
             let length = entry.add(1).cast::<u16>().read_unaligned();
             let address = entry.add(3).cast::<u64>().read_unaligned();
@@ -298,7 +357,7 @@ impl Page {
         let entry = self.entry(slot);
         // SAFETY: the slot is published, so its entry is complete and never changes (invariant 4).
         unsafe {
-            let length = entry.read();
+            let length = entry.read() & !WORD;
             if length == FAR {
                 let (block, length) = Self::far(entry);
                 return EntryKey::Far(block, length);

@@ -1,7 +1,8 @@
 //! The sizes of a page: how much room for further keys it gets.
 
-use super::{HEAD, SLOT, SLOTS_MAX, SLOTS_STEP};
+use super::{HEAD, SLOTS_MAX, SLOTS_STEP, slot_bytes};
 use crate::memory::{Arena, CACHE_LINE};
+use crate::slot::Slot;
 
 /// The sizes of a page that is being made.
 #[derive(Clone, Copy, Debug)]
@@ -21,8 +22,22 @@ impl PageShape {
         Self { slots: slots.next_multiple_of(SLOTS_STEP).min(SLOTS_MAX), heap }
     }
 
+    /// Returns the shape of the first page of an index.
+    pub(in crate::page_tree) fn first(width: usize) -> Self {
+        Self::with_room(0, 0, 0, width)
+    }
+
+    /// Returns the shape of a page that keys were removed from. There is room for an eighth more, and
+    /// never less than in a first page.
+    pub(in crate::page_tree) fn after_removals(keys: usize, bytes: usize, width: usize) -> Self {
+        let first = Self::first(width);
+        let slots = (keys + keys / 8 + 1).min(width).next_multiple_of(SLOTS_STEP);
+        Self { slots: slots.max(first.slots).min(SLOTS_MAX), heap: (bytes + bytes / 8).max(first.heap) }
+    }
+
     /// Returns the size of a page of this shape with a prefix of so many bytes.
-    pub(in crate::page_tree) fn size(self, prefix_len: usize) -> usize {
-        Arena::rounded((HEAD + SLOT * self.slots + self.heap + prefix_len).next_multiple_of(CACHE_LINE))
+    pub(in crate::page_tree) fn size<S: Slot>(self, prefix_len: usize) -> usize {
+        let fixed = HEAD + slot_bytes::<S>() * self.slots;
+        Arena::rounded((fixed + self.heap + prefix_len).next_multiple_of(CACHE_LINE))
     }
 }

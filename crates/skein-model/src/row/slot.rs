@@ -1,0 +1,86 @@
+//! Rows as the values of an index: behind a pointer, or embedded in a leaf.
+
+use std::ptr::NonNull;
+use std::sync::atomic::Ordering;
+
+use skein_index::Slot;
+use skein_index::memory::prefetch_lines;
+
+use super::age_clock::EMBEDDED;
+use super::{Row, RowKind, RowRef, TAG, UPPER, UPPER_SHIFT, VERSION};
+use std::marker::PhantomData;
+
+/// The most bytes of a row that is embedded. A longer row would make pages long, which a change
+/// copies.
+const EMBEDDED_MAX: usize = 256;
+
+// SAFETY: the word is the address of the row's allocation, which the row owned. The caller keeps
+// the `RowRef` that `borrow` makes within the life of the allocation. Rows are `Send` and `Sync`.
+// An embedded row is the same bytes elsewhere, and owns nothing (invariant 7).
+unsafe impl Slot for Row {
+    type Ref<'g> = RowRef<'g>;
+    const OWNS: bool = true;
+
+    #[inline(always)]
+    fn into_word(self) -> u64 {
+        let word = self.start.as_ptr().expose_provenance() as u64;
+        std::mem::forget(self);
+        word
+    }
+
+    #[inline(always)]
+    unsafe fn from_word(word: u64) -> Self {
+        // SAFETY: `into_word` made the word from a pointer that is not null.
+        let start = unsafe { NonNull::new_unchecked(std::ptr::with_exposed_provenance_mut(word as usize)) };
+        Self { start }
+    }
+
+    #[inline(always)]
+    unsafe fn borrow<'g>(word: u64) -> RowRef<'g> {
+        // SAFETY: as in `from_word`; the caller guarantees `'g`.
+        let start = unsafe { NonNull::new_unchecked(std::ptr::with_exposed_provenance_mut(word as usize)) };
+        RowRef { start, row: PhantomData }
+    }
+
+    /// Fetches the first two cache lines: the head, and a value of usual size.
+    #[inline(always)]
+    fn prefetch(word: u64) {
+        prefetch_lines::<2, _>(std::ptr::without_provenance::<u8>(word as usize));
+    }
+
+    const EMBEDS: bool = true;
+
+    fn embedded_size(&self) -> Option<usize> {
+        let row = self.as_ref();
+        let owns = row.kind() == RowKind::Blocks || row.pointer().is_some();
+        (!owns && row.size() <= EMBEDDED_MAX).then(|| row.size())
+    }
+
+    #[inline]
+    unsafe fn embed(self, to: NonNull<u8>) {
+        // SAFETY: the caller gives room for the row. It is not shared yet, as this one is not.
+        unsafe {
+            to.copy_from_nonoverlapping(self.start, self.as_ref().size());
+            let mark = ((EMBEDDED >> UPPER_SHIFT) as u16).to_le();
+            let upper = to.add(UPPER).cast::<u16>();
+            upper.write(upper.read() | mark);
+        }
+    }
+
+    #[inline]
+    unsafe fn embedded_size_at(row: NonNull<u8>) -> usize {
+        RowRef { start: row, row: PhantomData }.size()
+    }
+
+    #[inline]
+    unsafe fn copy_embedded(from: NonNull<u8>, to: NonNull<u8>) {
+        let row = RowRef { start: from, row: PhantomData };
+        // SAFETY: the caller gives room for the row, and the copy is not shared yet. Of the row, only
+        // the upper bits may change meanwhile, and they are loaded as an atomic.
+        unsafe {
+            to.add(VERSION).copy_from_nonoverlapping(from.add(VERSION), UPPER);
+            to.add(UPPER).cast::<u16>().write(row.upper().load(Ordering::Relaxed));
+            to.add(TAG).copy_from_nonoverlapping(from.add(TAG), row.size() - TAG);
+        }
+    }
+}
