@@ -167,6 +167,13 @@ impl Arena {
         if size <= MAX_SMALL { size_of_class(class_of(size)) } else { footprint(size) }
     }
 
+    /// Returns the size of the largest object that occupies at most `size` bytes without rounding:
+    /// a size class for small ones.
+    pub fn rounded_down(size: usize) -> usize {
+        let step = if size > 1024 { (1 << size.ilog2()) / 4 } else { 64 };
+        (size / step * step).max(64)
+    }
+
     /// Returns the bytes of live objects of one part, rounding included. The number is exact while
     /// no thread allocates or frees.
     ///

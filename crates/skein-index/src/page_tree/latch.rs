@@ -127,18 +127,10 @@ pub(super) enum Parent<'t> {
 }
 
 impl Parent<'_> {
-    /// Returns the separator left of the child, if the parent knows it.
-    pub(super) fn lower(&self) -> Option<Vec<u8>> {
+    /// Returns the separator before the child at this position, if the parent knows it.
+    pub(super) fn separator_before(&self, at: usize) -> Option<Vec<u8>> {
         match self {
-            Self::Node(node, at) if *at > 0 => Some(node.separator(at - 1)),
-            _ => None,
-        }
-    }
-
-    /// Returns the separator right of the child, if the parent knows it.
-    pub(super) fn upper(&self) -> Option<Vec<u8>> {
-        match self {
-            Self::Node(node, at) if at + 1 < node.children() => Some(node.separator(*at)),
+            Self::Node(node, _) if at > 0 && at < node.children() => Some(node.separator(at - 1)),
             _ => None,
         }
     }

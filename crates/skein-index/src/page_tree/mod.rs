@@ -36,6 +36,7 @@
 //! 4. No operation waits for readers. Memory that they may still see is freed by the collector,
 //!    after a grace period.
 
+mod balance;
 mod batch;
 mod check;
 mod child;

@@ -16,34 +16,24 @@
 //! the node is replaced too, in the same way. Nodes are small and cold, and a page splits once in
 //! thirty inserts or more.
 
-use std::ops::Range;
-
 use skein_sync::reclaim::Guard;
 use skein_sync::spin::Backoff;
 use std::sync::atomic::Ordering;
 
 use super::child::{Child, Target};
-use super::latch::{NEW_PAGE, NodeLatch, PageLatch, Parent, RootLatch, page_of};
+use super::latch::{NodeLatch, PageLatch, Parent, RootLatch};
 use super::node::{Node, NodeContent, shared};
-use super::page::{EntryKey, EntryValue, Page, PageShape, entry_size};
 use super::variant::{PageTreeSettings, PageTreeVariant};
 use crate::slot::Slot;
 
-/// A page with more bytes of entries than this splits although it has room for more keys.
-const HEAP_MAX: usize = 3 << 10;
-/// The least number of keys in a page that splits for this reason.
-const LONG_KEYS_MIN: usize = 16;
-/// A page with a new value gets room for one part in so many of its bytes.
-const ROOM_OF_WRITTEN: usize = 4;
-
 /// What takes the place of one or two neighbouring children: one child, or two with a separator.
-struct Splice {
+pub(super) struct Splice {
     /// The position of the first child that is replaced.
-    at: usize,
+    pub(super) at: usize,
     /// The number of children that are replaced.
-    replaced: usize,
-    first: Child,
-    second: Option<(Vec<u8>, Child)>,
+    pub(super) replaced: usize,
+    pub(super) first: Child,
+    pub(super) second: Option<(Vec<u8>, Child)>,
 }
 
 /// What came of an attempt to merge a page or a node with a neighbour.
@@ -59,7 +49,7 @@ pub(super) enum MergeOutcome {
 
 impl<S: Slot, V: PageTreeSettings> PageTreeVariant<S, V> {
     /// Locks the parent of a locked page or node, which `link` leads to. Its range includes `key`.
-    fn lock_parent(&self, key: &[u8], link: Child) -> Parent<'_> {
+    pub(super) fn lock_parent(&self, key: &[u8], link: Child) -> Parent<'_> {
         let mut backoff = Backoff::new();
         loop {
             if self.engine.root() == link {
@@ -94,182 +84,8 @@ impl<S: Slot, V: PageTreeSettings> PageTreeVariant<S, V> {
         }
     }
 
-    /// Adds a key to a locked page that has no room for it.
-    #[cold]
-    pub(super) fn replace_full(
-        &self,
-        latch: PageLatch,
-        key: &[u8],
-        tag: u8,
-        value: EntryValue<S>,
-        guard: &impl Guard,
-    ) {
-        let (live, prefix_len) = (latch.live(), latch.prefix_len());
-        let bytes = latch.bytes::<S>(0..live, prefix_len);
-        let long = bytes > HEAP_MAX && live >= LONG_KEYS_MIN.min(V::WIDTH);
-        let parent = self.lock_parent(key, latch.link());
-        if live < V::WIDTH && !long {
-            let more = entry_size(key.len() - prefix_len, &value);
-            let page = self.new_page(latch.page(), 0..live, prefix_len, latch.prefix(), more);
-            self.add_new(&page, key, tag, value);
-            self.replace_one(parent, key, page.link(), guard);
-            Self::retire_page(latch, guard);
-            return;
-        }
-        self.split(latch, parent, (key, tag, value), guard);
-    }
-
-    /// Replaces the value of a key of a locked page that has no room for it.
-    #[cold]
-    pub(super) fn replace_used_up(
-        &self,
-        latch: PageLatch,
-        key: &[u8],
-        value: EntryValue<S>,
-        guard: &impl Guard,
-    ) {
-        let (live, prefix_len) = (latch.live(), latch.prefix_len());
-        let parent = self.lock_parent(key, latch.link());
-        // A page that has been written to has room for more writes.
-        let room = latch.bytes::<S>(0..live, prefix_len) / ROOM_OF_WRITTEN;
-        let more = room.max(entry_size(key.len() - prefix_len, &value));
-        let page = self.new_page(latch.page(), 0..live, prefix_len, latch.prefix(), more);
-        let (_, slot) = page.rank(&key[prefix_len..], live);
-        page.set_value(slot.expect("a copied page has the keys of its original"), value);
-        self.replace_one(parent, key, page.link(), guard);
-        Self::retire_page(latch, guard);
-    }
-
-    /// Returns a new, locked page with the keys at some ranks of an old page, and room for an entry
-    /// of `more` bytes.
-    fn new_page(
-        &self,
-        old: Page,
-        ranks: Range<usize>,
-        prefix_len: usize,
-        prefix_of: &[u8],
-        more: usize,
-    ) -> PageLatch {
-        let shape = if ranks.is_empty() && old.live() > 0 {
-            // Keys come in order, so the page will be as full as the old one.
-            PageShape {
-                slots: old.slots(),
-                heap: old.bytes::<S>(0..old.live(), prefix_len.min(old.prefix_len())).max(more),
-            }
-        } else {
-            PageShape::with_room(ranks.len(), old.bytes::<S>(ranks.clone(), prefix_len), more, V::WIDTH)
-        };
-        let page = Page::new::<S>(&self.base.arena, shape, NEW_PAGE, &prefix_of[..prefix_len]);
-        if ranks.len() == old.used() && prefix_len == old.prefix_len() {
-            page.copy::<S>(old);
-        } else {
-            page.append::<S>(&self.base.arena, old, ranks);
-        }
-        PageLatch::of_new(page)
-    }
-
-    /// Adds the key to a new page that has room for it.
-    fn add_new(&self, page: &PageLatch, key: &[u8], tag: u8, value: EntryValue<S>) {
-        let rest = &key[page.prefix_len()..];
-        let (rank, _) = page.rank(rest, page.live());
-        page.add(rank, EntryKey::of(&self.base.arena, key, page.prefix_len()), tag, value);
-    }
-
-    /// Splits a locked page in two, and adds a key to one of them.
-    fn split(
-        &self,
-        latch: PageLatch,
-        parent: Parent<'_>,
-        (key, tag, value): (&[u8], u8, EntryValue<S>),
-        guard: &impl Guard,
-    ) {
-        let page = latch.page();
-        let (rank, _) = page.rank(&key[page.prefix_len()..], page.live());
-        let cut = cut_for(page, rank);
-        let separator = separator_at(page, cut, key);
-        let known =
-            |fence: Option<Vec<u8>>| fence.map_or(page.prefix_len(), |fence| shared(&fence, &separator));
-        let (left_known, right_known) = (known(parent.lower()), known(parent.upper()));
-        let live = page.live();
-        let half = |ranks, known| {
-            let more = entry_size(key.len().saturating_sub(known), &value);
-            self.new_page(page, ranks, known, &separator, more)
-        };
-        let (left, right) = (half(0..cut, left_known), half(cut..live, right_known));
-        let half = if key < &separator[..] { &left } else { &right };
-        self.add_new(half, key, tag, value);
-        let second = Some((separator, right.link()));
-        let splice = Splice { at: position(&parent), replaced: 1, first: left.link(), second };
-        self.splice(parent, key, splice, guard);
-        Self::retire_page(latch, guard);
-        for (ranks, known) in [(0..cut, left_known), (cut..live, right_known)] {
-            // SAFETY: the halves have copies of the keys that became near, and no guard entered from
-            // now on reaches the old page.
-            unsafe { page.retire_keys_near(ranks, known, guard) };
-        }
-    }
-
-    /// Merges a small locked page with a neighbour, if both fit into one page and the neighbour's
-    /// lock is free. Otherwise makes it smaller. The page's range includes `key`.
-    #[cold]
-    pub(super) fn merge_small(&self, latch: PageLatch, key: &[u8], guard: &impl Guard) -> MergeOutcome {
-        let parent = self.lock_parent(key, latch.link());
-        // An empty page has to go, whatever its neighbour holds.
-        let most = if latch.live() == 0 { V::WIDTH } else { V::WIDTH * 3 / 4 };
-        let fits = |page: &Page| {
-            let bytes = latch.heap_bytes() + page.heap_bytes();
-            latch.live() + page.live() <= most && (latch.live() == 0 || bytes <= HEAP_MAX)
-        };
-        // SAFETY: loaded from a live node under the guard.
-        let pages = parent.neighbours().filter_map(|(child, at)| Some((unsafe { page_of(child) }?, at)));
-        let smallest = pages.filter(|(page, _)| fits(page)).min_by_key(|(page, _)| page.live());
-        let Some((neighbour, at)) = smallest else { return self.shrink(latch, parent, key, guard) };
-        let Some(neighbour) = PageLatch::try_take(neighbour) else { return MergeOutcome::Busy };
-        if !fits(&neighbour.page()) {
-            drop(neighbour);
-            return self.shrink(latch, parent, key, guard);
-        }
-        let live = latch.live() + neighbour.live();
-        let own = position(&parent);
-        let (left, right) = if own == at { (&latch, &neighbour) } else { (&neighbour, &latch) };
-        let prefix_len = shared(left.prefix(), right.prefix());
-        let of = |half: &PageLatch| half.bytes::<S>(0..half.live(), prefix_len);
-        let bytes = of(left) + of(right);
-        let shape = PageShape::with_room(live, bytes, 0, V::WIDTH);
-        let page = Page::new::<S>(&self.base.arena, shape, NEW_PAGE, &left.prefix()[..prefix_len]);
-        for half in [left, right] {
-            page.append::<S>(&self.base.arena, half.page(), 0..half.live());
-        }
-        let page = PageLatch::of_new(page);
-        let splice = Splice { at, replaced: 2, first: page.link(), second: None };
-        self.splice(parent, key, splice, guard);
-        Self::retire_page(latch, guard);
-        Self::retire_page(neighbour, guard);
-        MergeOutcome::Merged
-    }
-
-    /// Replaces a locked page by a smaller one, if that saves a quarter of its memory. If it is the
-    /// only child, merges its parent instead.
-    fn shrink(&self, latch: PageLatch, parent: Parent<'_>, key: &[u8], guard: &impl Guard) -> MergeOutcome {
-        if parent.is_of_one() {
-            return self.replace_one(parent, key, latch.link(), guard);
-        }
-        let (live, prefix_len) = (latch.live(), latch.prefix_len());
-        let shape = PageShape::after_removals(live, latch.bytes::<S>(0..live, prefix_len), V::WIDTH);
-        let (new, old) = (shape.size::<S>(prefix_len), latch.size());
-        if new >= old || live > 0 && 4 * new > 3 * old {
-            return MergeOutcome::Unchanged;
-        }
-        let page = Page::new::<S>(&self.base.arena, shape, NEW_PAGE, latch.prefix());
-        page.append::<S>(&self.base.arena, latch.page(), 0..live);
-        let page = PageLatch::of_new(page);
-        self.replace_one(parent, key, page.link(), guard);
-        Self::retire_page(latch, guard);
-        MergeOutcome::Unchanged
-    }
-
     /// Marks a replaced page as deleted, unlocks it, and frees it later.
-    fn retire_page(latch: PageLatch, guard: &impl Guard) {
+    pub(super) fn retire_page(latch: PageLatch, guard: &impl Guard) {
         let page = latch.page();
         page.version().mark_deleted();
         drop(latch);
@@ -288,14 +104,26 @@ impl<S: Slot, V: PageTreeSettings> PageTreeVariant<S, V> {
 
     /// Links a child in place of one with the same range, and unlocks the parent, as
     /// [`splice`](Self::splice) does.
-    fn replace_one(&self, parent: Parent<'_>, key: &[u8], child: Child, guard: &impl Guard) -> MergeOutcome {
+    pub(super) fn replace_one(
+        &self,
+        parent: Parent<'_>,
+        key: &[u8],
+        child: Child,
+        guard: &impl Guard,
+    ) -> MergeOutcome {
         let splice = Splice { at: position(&parent), replaced: 1, first: child, second: None };
         self.splice(parent, key, splice, guard)
     }
 
     /// Links the new children of a parent, and unlocks the parent. The parent's range includes
     /// `key`. Returns what came of merging nodes.
-    fn splice(&self, parent: Parent<'_>, key: &[u8], splice: Splice, guard: &impl Guard) -> MergeOutcome {
+    pub(super) fn splice(
+        &self,
+        parent: Parent<'_>,
+        key: &[u8],
+        splice: Splice,
+        guard: &impl Guard,
+    ) -> MergeOutcome {
         let is_of_one = parent.is_of_one();
         match parent {
             Parent::Root(_latch) => {
@@ -362,16 +190,18 @@ impl<S: Slot, V: PageTreeSettings> PageTreeVariant<S, V> {
     ) -> MergeOutcome {
         let count = content.children.len();
         // Keys that come in order fill their nodes.
-        let in_order = parent.upper().is_none() && content.separator(count - 2) <= key;
+        let own = position(&parent);
+        let in_order = parent.separator_before(own + 1).is_none() && content.separator(count - 2) <= key;
         let cut = if in_order { count * 7 / 8 } else { count / 2 };
         let separator = content.separator(cut - 1).to_vec();
         let known = |fence: Option<Vec<u8>>| fence.map_or(node.known(), |fence| shared(&fence, &separator));
-        let (left_known, right_known) = (known(parent.lower()), known(parent.upper()));
+        let left_known = known(parent.separator_before(own));
+        let right_known = known(parent.separator_before(own + 1));
         let new = |part: NodeContent, known| Node::new(&self.base.arena, &part, node.level(), known).link();
         let left = new(content.part(0, cut), left_known);
         let right = new(content.part(cut, count), right_known);
         let second = Some((separator, right));
-        let splice = Splice { at: position(&parent), replaced: 1, first: left, second };
+        let splice = Splice { at: own, replaced: 1, first: left, second };
         self.splice(parent, key, splice, guard)
     }
 
@@ -423,7 +253,7 @@ impl<S: Slot, V: PageTreeSettings> PageTreeVariant<S, V> {
 }
 
 /// Returns the position of the child in its parent.
-fn position(parent: &Parent<'_>) -> usize {
+pub(super) fn position(parent: &Parent<'_>) -> usize {
     match parent {
         Parent::Root(_) => 0,
         Parent::Node(_, at) => *at,
@@ -466,34 +296,6 @@ fn spliced(node: Node, splice: &Splice) -> NodeContent {
         content.push_part(node, end, node.children());
     }
     content
-}
-
-/// Returns the rank at which a full page splits to add a key at `rank`. Keys that come in order fill
-/// their pages; otherwise the cut near the middle that needs the shortest separator wins.
-fn cut_for(page: Page, rank: usize) -> usize {
-    let live = page.live();
-    if rank == live || rank == 0 {
-        return rank;
-    }
-    let (middle, reach) = (live / 2, live / 8);
-    let shared_at = |cut: usize| shared(page.rest(page.slot_of(cut - 1)), page.rest(page.slot_of(cut)));
-    let cuts = (middle - reach).max(1)..=(middle + reach).min(live - 1);
-    cuts.min_by_key(|&cut| (shared_at(cut), cut.abs_diff(middle))).unwrap_or(middle)
-}
-
-/// Returns the shortest separator between the ranks `cut - 1` and `cut` of a page to which `key` will
-/// be added: at an end, between the key and its neighbour.
-fn separator_at(page: Page, cut: usize, key: &[u8]) -> Vec<u8> {
-    let rest = |rank: usize| page.rest(page.slot_of(rank));
-    let own = &key[page.prefix_len()..];
-    let (left, right) = if cut == page.live() {
-        (rest(cut - 1), own)
-    } else if cut == 0 {
-        (own, rest(0))
-    } else {
-        (rest(cut - 1), rest(cut))
-    };
-    [page.prefix(), &right[..=shared(left, right)]].concat()
 }
 
 impl<V: PageTreeSettings> super::PageTreeEngine<V> {

@@ -13,6 +13,7 @@
 use skein_sync::reclaim::Guard;
 use skein_sync::spin::Backoff;
 
+use super::balance::PendingWrite;
 use super::latch::PageLatch;
 use super::page::{EntryKey, EntryValue, entry_size};
 use super::replace::MergeOutcome;
@@ -52,7 +53,7 @@ impl<S: Slot, V: PageTreeSettings> PageTreeVariant<S, V> {
         let seen: Option<S::Ref<'g>> = before.map(|word| unsafe { S::borrow(word) });
         let changed = match (change(seen), held) {
             (ComputeAction::Put(value), Some(slot)) => {
-                self.set_value(latch, key, slot, EntryValue::of(value), guard);
+                self.set_value(latch, (key, tag, slot), EntryValue::of(value), guard);
                 true
             }
             (ComputeAction::Put(value), None) => {
@@ -75,11 +76,17 @@ impl<S: Slot, V: PageTreeSettings> PageTreeVariant<S, V> {
     }
 
     /// Replaces the value of a key of the locked page.
-    fn set_value(&self, latch: PageLatch, key: &[u8], slot: usize, value: EntryValue<S>, guard: &impl Guard) {
+    fn set_value(
+        &self,
+        latch: PageLatch,
+        (key, tag, slot): (&[u8], u8, usize),
+        value: EntryValue<S>,
+        guard: &impl Guard,
+    ) {
         if !S::EMBEDS || latch.has_room(latch.entry_size_with(slot, &value)) {
             latch.set_value(slot, value);
         } else {
-            self.replace_used_up(latch, key, value, guard);
+            self.make_room(latch, PendingWrite { key, tag, value, replaces: true }, guard);
         }
     }
 
@@ -88,7 +95,7 @@ impl<S: Slot, V: PageTreeSettings> PageTreeVariant<S, V> {
         let rest = &key[latch.prefix_len()..];
         let has_room = latch.has_slot() && latch.has_room(entry_size(rest.len(), &value));
         if latch.live() >= V::WIDTH || !has_room {
-            return self.replace_full(latch, key, tag, value, guard);
+            return self.make_room(latch, PendingWrite { key, tag, value, replaces: false }, guard);
         }
         let (rank, _) = latch.rank(rest, latch.live());
         let entry = EntryKey::of(&self.base.arena, key, latch.prefix_len());
@@ -100,21 +107,25 @@ impl<S: Slot, V: PageTreeSettings> PageTreeVariant<S, V> {
     fn remove_slot(&self, latch: PageLatch, key: &[u8], slot: usize, guard: &impl Guard) {
         let (rank, found) = latch.rank(&key[latch.prefix_len()..], latch.live());
         debug_assert_eq!(found, Some(slot), "tags and heads lead to the same key");
+        let dead = latch.dead_eighths();
         latch.version().mark_inserting();
         latch.remove::<S>(rank, slot);
         // SAFETY: the key was removed.
         unsafe { latch.retire_key(slot, guard) };
+        // A page looks for a neighbour to merge with when another eighth of it is dead.
+        let mut is_due = latch.dead_eighths() > dead;
         let (mut latch, mut backoff) = (latch, Backoff::new());
-        while 2 * latch.live() <= latch.slots() || latch.is_hollow() {
+        while is_due || latch.live() == 0 {
             let is_empty = latch.live() == 0;
-            match self.merge_small(latch, key, guard) {
-                // There are new neighbours, which may be small too.
+            match self.merge_sparse(latch, key, guard) {
+                // There are new neighbours, which may be sparse too.
                 MergeOutcome::Merged => {}
                 // No other writer would come back for an empty page.
                 MergeOutcome::Busy if is_empty => backoff.wait(),
                 MergeOutcome::Busy | MergeOutcome::Unchanged => return,
             }
             latch = self.lock_for(key);
+            is_due = 2 * latch.live() <= latch.slots();
         }
     }
 }

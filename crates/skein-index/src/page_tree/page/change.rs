@@ -114,10 +114,10 @@ impl Page {
         self.entry_size_with::<S>(slot, &self.entry_value(slot))
     }
 
-    /// Returns whether so much of the heap is dead that the page should be replaced.
-    pub(in crate::page_tree) fn is_hollow(self) -> bool {
+    /// Returns how much of the heap is dead, in eighths.
+    pub(in crate::page_tree) fn dead_eighths(self) -> usize {
         let head = self.head();
-        8 * usize::from(head.dead.load(Ordering::Relaxed)) > 3 * usize::from(head.heap_size)
+        8 * usize::from(head.dead.load(Ordering::Relaxed)) / usize::from(head.heap_size).max(1)
     }
 
     /// Removes the key at a rank, which has this slot. The caller must hold the lock and have marked

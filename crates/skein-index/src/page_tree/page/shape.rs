@@ -11,28 +11,68 @@ pub(in crate::page_tree) struct PageShape {
     pub(in crate::page_tree) heap: usize,
 }
 
-impl PageShape {
-    /// Returns the shape for `keys` keys of `bytes` bytes in the heap, and at least one more of
-    /// `more` bytes. There is room for a quarter more.
-    pub(in crate::page_tree) fn with_room(keys: usize, bytes: usize, more: usize, width: usize) -> Self {
-        let slots = (keys + (keys / 4).max(SLOTS_STEP)).min(width).max(keys + 1);
-        let each = if keys == 0 { SLOTS_STEP } else { bytes.div_ceil(keys) };
-        let free = slots - keys;
-        let heap = bytes + (free * each).max(more);
-        Self { slots: slots.next_multiple_of(SLOTS_STEP).min(SLOTS_MAX), heap }
-    }
+/// The most bytes of a page, unless its prefix or some entries are long.
+const SIZE_MAX: usize = 4 << 10;
 
+impl PageShape {
     /// Returns the shape of the first page of an index.
     pub(in crate::page_tree) fn first(width: usize) -> Self {
-        Self::with_room(0, 0, 0, width)
+        let slots = SLOTS_STEP.min(width).next_multiple_of(SLOTS_STEP);
+        Self { slots, heap: SLOTS_STEP * slots }
+    }
+
+    /// Returns the shape of the pages of an index in which `keys` keys have `bytes` bytes in the
+    /// heap. It depends on the keys as little as possible, so most pages have one size.
+    pub(in crate::page_tree) fn standard<S: Slot>(
+        keys: usize,
+        bytes: usize,
+        prefix_len: usize,
+        width: usize,
+    ) -> Self {
+        let each = average(keys, bytes);
+        let wanted = HEAD + prefix_len + width * (slot_bytes::<S>() + each);
+        let most = SIZE_MAX.max(HEAD + prefix_len + SIZE_MAX / 2);
+        Self::of_size::<S>(Arena::rounded_down(wanted.min(most)), each, prefix_len, width)
+    }
+
+    /// Returns the shape of a page of `size` bytes for entries of `each` bytes.
+    fn of_size<S: Slot>(size: usize, each: usize, prefix_len: usize, width: usize) -> Self {
+        let room = size.saturating_sub(HEAD + prefix_len);
+        let slots = (room / (slot_bytes::<S>() + each)).clamp(1, width).next_multiple_of(SLOTS_STEP);
+        Self { slots, heap: room.saturating_sub(slot_bytes::<S>() * slots) }
+    }
+
+    /// Returns a shape for the same entries that takes at most `most` bytes.
+    pub(in crate::page_tree) fn within<S: Slot>(
+        self,
+        most: usize,
+        keys: usize,
+        bytes: usize,
+        prefix_len: usize,
+        width: usize,
+    ) -> Self {
+        if self.size::<S>(prefix_len) <= most {
+            return self;
+        }
+        Self::of_size::<S>(most, average(keys, bytes), prefix_len, width)
+    }
+
+    /// Returns the shape with room for at least so many keys and bytes.
+    pub(in crate::page_tree) fn at_least(self, keys: usize, bytes: usize) -> Self {
+        let slots = self.slots.max(keys.next_multiple_of(SLOTS_STEP)).min(SLOTS_MAX);
+        Self { slots, heap: self.heap.max(bytes) }
+    }
+
+    /// Returns whether so many keys and bytes take at most this share, in sixteenths.
+    pub(in crate::page_tree) fn holds(self, keys: usize, bytes: usize, share: usize, width: usize) -> bool {
+        16 * keys <= share * self.slots.min(width) && 16 * bytes <= share * self.heap
     }
 
     /// Returns the shape of a page that keys were removed from. There is room for an eighth more, and
     /// never less than in a first page.
     pub(in crate::page_tree) fn after_removals(keys: usize, bytes: usize, width: usize) -> Self {
-        let first = Self::first(width);
-        let slots = (keys + keys / 8 + 1).min(width).next_multiple_of(SLOTS_STEP);
-        Self { slots: slots.max(first.slots).min(SLOTS_MAX), heap: (bytes + bytes / 8).max(first.heap) }
+        let slots = (keys + keys / 8 + 1).min(width);
+        Self::first(width).at_least(slots, bytes + bytes / 8)
     }
 
     /// Returns the size of a page of this shape with a prefix of so many bytes.
@@ -40,4 +80,9 @@ impl PageShape {
         let fixed = HEAD + slot_bytes::<S>() * self.slots;
         Arena::rounded((fixed + self.heap + prefix_len).next_multiple_of(CACHE_LINE))
     }
+}
+
+/// Returns the bytes of an entry in the heap on average.
+fn average(keys: usize, bytes: usize) -> usize {
+    if keys == 0 { SLOTS_STEP } else { bytes.div_ceil(keys) }
 }
