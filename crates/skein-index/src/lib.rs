@@ -20,8 +20,9 @@
 //! ```
 //!
 //! - Choose an index. [`Masstree`] suits any keys, [`Wormhole`] long keys and scans,
-//!   [`CuckooTrie`] single lookups. [`SkipList`] has snapshots. [`MlpIndex`] has keys of up to 8
-//!   bytes, and [`MlpMap`] has integers, floats and pairs as keys.
+//!   [`CuckooTrie`] single lookups. [`PageTree`] takes little memory, and long scans are fast.
+//!   [`SkipList`] has snapshots. [`MlpIndex`] has keys of up to 8 bytes, and [`MlpMap`] has integers,
+//!   floats and pairs as keys.
 //! - Choose a slot for the values: [`Inline`] for numbers and booleans, [`Boxed`] for all others.
 //! - Call `index.pin()` to use it: [`Pinned`] has the methods of `BTreeMap` that a concurrent map
 //!   can have, and describes the cost of a pin. [`ByteIndex::scan`] is for long scans.

@@ -121,10 +121,12 @@ pub(crate) unsafe fn retire_value<S: Slot>(word: u64, guard: &impl Guard) {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Inline<T: InlineValue>(pub T);
 
-/// Types that fit into a word: booleans, integers and floats of up to 64 bits. Sealed.
+/// Types that fit into a word: booleans, integers and floats of up to 64 bits, and `()`. Sealed.
 pub trait InlineValue: Copy + Send + Sync + 'static + sealed::Sealed {
     /// Whether the word is always 0 or 1.
     const IS_FLAG: bool = false;
+    /// Whether there is only one value, so that a key needs no memory for it.
+    const IS_UNIT: bool = false;
     /// Returns the value's bits in a word.
     fn to_word(self) -> u64;
     /// Returns the value from the bits in `word`.
@@ -168,6 +170,19 @@ impl InlineValue for bool {
     }
 }
 
+impl sealed::Sealed for () {}
+impl InlineValue for () {
+    const IS_FLAG: bool = true;
+    const IS_UNIT: bool = true;
+
+    #[inline(always)]
+    fn to_word(self) -> u64 {
+        0
+    }
+    #[inline(always)]
+    fn from_word(_: u64) -> Self {}
+}
+
 impl sealed::Sealed for f64 {}
 impl InlineValue for f64 {
     #[inline(always)]
@@ -198,6 +213,21 @@ unsafe impl<T: InlineValue> Slot for Inline<T> {
     unsafe fn borrow<'g>(word: u64) -> Self::Ref<'g> {
         T::from_word(word)
     }
+
+    const EMBEDS: bool = T::IS_UNIT;
+
+    #[inline(always)]
+    fn embedded_size(&self) -> Option<usize> {
+        T::IS_UNIT.then_some(0)
+    }
+    #[inline(always)]
+    unsafe fn embed(self, _to: NonNull<u8>) {}
+    #[inline(always)]
+    unsafe fn embedded_size_at(_value: NonNull<u8>) -> usize {
+        0
+    }
+    #[inline(always)]
+    unsafe fn copy_embedded(_from: NonNull<u8>, _to: NonNull<u8>) {}
 }
 
 /// A value on the heap. Lookups return a reference, and the index frees the value after a grace

@@ -22,6 +22,8 @@
 mod checked;
 #[path = "support/models.rs"]
 mod models;
+#[path = "support/numbers.rs"]
+mod numbers;
 
 use std::sync::Arc;
 

@@ -14,6 +14,8 @@ mod checked;
 #[path = "support/models.rs"]
 #[cfg_attr(feature = "planted-bugs", expect(dead_code, reason = "one model runs then"))]
 mod models;
+#[path = "support/numbers.rs"]
+mod numbers;
 
 use std::sync::Arc;
 

@@ -14,6 +14,8 @@
 mod checked;
 #[path = "support/models.rs"]
 mod models;
+#[path = "support/numbers.rs"]
+mod numbers;
 #[cfg(feature = "planted-bugs")]
 #[path = "support/planted.rs"]
 mod planted;

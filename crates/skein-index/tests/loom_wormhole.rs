@@ -14,6 +14,8 @@
 mod checked;
 #[path = "support/models.rs"]
 mod models;
+#[path = "support/numbers.rs"]
+mod numbers;
 
 use std::sync::Arc;
 

@@ -22,6 +22,8 @@
 mod checked;
 #[path = "support/history.rs"]
 mod history;
+#[path = "support/numbers.rs"]
+mod numbers;
 #[cfg(feature = "planted-bugs")]
 #[path = "support/planted.rs"]
 mod planted;

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use skein_index::{
     Collector, ComputeAction, Computed, CuckooTrie, GracePeriod, Guard, IndexError, KEYS_PER_GUARD,
     LocalGuard, Masstree, MemoryUsage, MlpIndex, OrderedIndex, PageTree, ScanDirection, SkipList, Wormhole,
-    masstree, mlp_index, walk, walk_chunk,
+    masstree, mlp_index, page_tree, walk, walk_chunk,
 };
 use skein_model::{KEY_BYTES_MAX, Row, RowAllocator, RowRef};
 
@@ -36,7 +36,11 @@ type RowVisitor<'v> = &'v mut dyn FnMut(&[u8], RowRef<'_>) -> ControlFlow<()>;
 type RowReceiver<'r, 'g> = &'r mut dyn FnMut(usize, Option<RowRef<'g>>);
 
 /// The place of a key, in an index that can start a write there.
-pub(crate) type IndexPlace = masstree::MasstreeLocation;
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum IndexPlace {
+    Masstree(masstree::MasstreeLocation),
+    PageTree(page_tree::PageTreePlace),
+}
 
 /// The number of rows and nodes that a thread removes before it retires them together. Each
 /// retirement interrupts all threads of the process (2 us for the calling thread), so this is more
@@ -267,7 +271,14 @@ impl StoreIndex {
         mut found: impl FnMut(usize, Option<RowRef<'g>>, Option<IndexPlace>),
     ) {
         match self {
-            Self::Masstree(index) => index.locate_many(keys, guard, found),
+            Self::Masstree(index) => {
+                index.locate_many(keys, guard, |at, row, place| {
+                    found(at, row, place.map(IndexPlace::Masstree))
+                });
+            }
+            Self::PageTree(index) => index.locate_many(keys, guard, &mut |at, row, place: Option<_>| {
+                found(at, row, place.map(IndexPlace::PageTree));
+            }),
             other => other.look_up(keys, guard, &mut |at, row| found(at, row, None)),
         }
     }
@@ -285,7 +296,13 @@ impl StoreIndex {
     ) -> Option<RowRef<'g>> {
         match (self, place) {
             // SAFETY: guaranteed by the caller.
-            (Self::Masstree(index), Some(place)) => unsafe { index.get_at(key, place, guard) },
+            (Self::Masstree(index), Some(IndexPlace::Masstree(place))) => unsafe {
+                index.get_at(key, place, guard)
+            },
+            // SAFETY: as above.
+            (Self::PageTree(index), Some(IndexPlace::PageTree(place))) => unsafe {
+                index.get_at(key, place, guard)
+            },
             _ => self.get(key, guard),
         }
     }
@@ -302,14 +319,19 @@ impl StoreIndex {
         decision: RowDecision<'_>,
         guard: &'g LocalGuard<'_>,
     ) -> Result<Computed<'g, Row>, IndexError> {
-        match (self, place) {
-            (Self::Masstree(index), Some(place)) => {
-                #[cfg(test)]
-                self.plant(key)?;
-                // SAFETY: guaranteed by the caller.
-                unsafe { index.compute_at(key, place, decision, guard) }
+        #[cfg(test)]
+        self.plant(key)?;
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            match (self, place) {
+                (Self::Masstree(index), Some(IndexPlace::Masstree(place))) => {
+                    index.compute_at(key, place, decision, guard)
+                }
+                (Self::PageTree(index), Some(IndexPlace::PageTree(place))) => {
+                    index.compute_at(key, place, decision, guard)
+                }
+                _ => each!(self, index => index.compute(key, decision, guard)),
             }
-            _ => self.decide(key, decision, guard),
         }
     }
 

@@ -49,6 +49,7 @@ mod growing_words;
 mod heap;
 mod large_objects;
 mod pages;
+mod short_copy;
 mod size_class;
 mod span;
 #[cfg(test)]
@@ -58,4 +59,5 @@ pub(crate) use address::{address_of, at_address};
 pub use arena::{Arena, MemoryPart, PARTS};
 pub use atomic_words::AtomicWords;
 pub use growing_words::GrowingWords;
+pub use short_copy::copy_short;
 pub use skein_sync::cache::{CACHE_LINE, CachePadded, prefetch_lines, prefetch_read};

@@ -144,7 +144,7 @@ impl<S: Slot, V: PageTreeSettings> PageTreeVariant<S, V> {
         let (parent, page) = (self.lock_parent(write.key, latch.link()), latch.page());
         let run = KeyRun::of_one(page);
         let more = entry_size(write.key.len() - page.prefix_len(), &write.value);
-        if let Some(shape) = self.shape_alone(&run, &parent, more) {
+        if let Some(shape) = self.shape_alone(&run, &parent, more, write.replaces) {
             let new = self.fill(&run, 0..page.live(), shape, page.prefix());
             let key = write.key;
             self.write_new(&new, write);
@@ -169,7 +169,13 @@ impl<S: Slot, V: PageTreeSettings> PageTreeVariant<S, V> {
 
     /// Returns the shape of a page for the keys of a full page and an entry of `more` bytes, if
     /// there would be room for some further ones.
-    fn shape_alone(&self, run: &KeyRun, parent: &Parent<'_>, more: usize) -> Option<PageShape> {
+    fn shape_alone(
+        &self,
+        run: &KeyRun,
+        parent: &Parent<'_>,
+        more: usize,
+        replaces: bool,
+    ) -> Option<PageShape> {
         let page = run.pages[0];
         let (keys, bytes, prefix_len) = (page.live(), page.heap_bytes(), page.prefix_len());
         let standard = PageShape::standard::<S>(keys, bytes, prefix_len, V::WIDTH);
@@ -178,6 +184,9 @@ impl<S: Slot, V: PageTreeSettings> PageTreeVariant<S, V> {
         let shape = standard.within::<S>(most, keys, bytes, prefix_len, V::WIDTH);
         if keys < 2 {
             return Some(shape.at_least(keys + 1, bytes + more));
+        }
+        if replaces && shape == standard {
+            return Some(standard.at_least(keys, bytes).with_more_room::<S>(prefix_len, bytes + more));
         }
         let grows = shape.size::<S>(prefix_len) > page.size();
         let share = if grows { 16 } else { SHARE_ALONE };

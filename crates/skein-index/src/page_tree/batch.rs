@@ -9,32 +9,116 @@
 //!   value       the slot's target            the value
 //! ```
 
+use skein_sync::reclaim::{Guard, check_guard};
+
 use super::child::{Child, Target};
 use super::latch::page_of;
+use super::page::Page;
 use super::variant::{PageTreeSettings, PageTreeVariant};
-use crate::index::MAX_KEY_LEN;
+use crate::index::{ComputeAction, Computed, IndexError, MAX_KEY_LEN};
 use crate::masstree::GROUP;
 use crate::slot::Slot;
 
+/// The page of a key, where a write of the key can start. See `locate_many`.
+#[derive(Clone, Copy, Debug)]
+pub struct PageTreePlace(Page);
+
+// SAFETY: a place is an address, which is used only under the guard that it was found under.
+unsafe impl Send for PageTreePlace {}
+// SAFETY: as above.
+unsafe impl Sync for PageTreePlace {}
+
+/// The pages of a group of keys, and the words of their values.
+type LocatedGroup = ([Option<Page>; GROUP], [Option<u64>; GROUP]);
+
 impl<S: Slot, V: PageTreeSettings> PageTreeVariant<S, V> {
+    /// Looks up keys that are about to be written. Like
+    /// [`get_many`](crate::OrderedIndex::get_many), but also passes to `found` each key's place for
+    /// [`compute_at`](Self::compute_at).
+    ///
+    /// # Panics
+    /// Panics if the guard is not of this tree's collector.
+    pub fn locate_many<'g, G: Guard>(
+        &'g self,
+        keys: &[&[u8]],
+        guard: &'g G,
+        mut found: impl FnMut(usize, Option<S::Ref<'g>>, Option<PageTreePlace>),
+    ) {
+        check_guard(&self.base.collector, guard);
+        for (group, keys) in keys.chunks(GROUP).enumerate() {
+            let (pages, words) = self.lookup_group(keys, S::EMBEDS);
+            for (within, (page, word)) in pages.iter().zip(words).take(keys.len()).enumerate() {
+                // SAFETY: the word was in the tree; it is retired, if ever, under this guard or a
+                // later one.
+                let value = word.map(|word| unsafe { S::borrow(word) });
+                found(group * GROUP + within, value, page.map(PageTreePlace));
+            }
+        }
+    }
+
+    /// Like [`get`](crate::OrderedIndex::get), but starts at the key's place.
+    ///
+    /// # Safety
+    /// As for [`compute_at`](Self::compute_at).
+    pub unsafe fn get_at<'g, G: Guard>(
+        &'g self,
+        key: &[u8],
+        place: PageTreePlace,
+        guard: &'g G,
+    ) -> Option<S::Ref<'g>> {
+        check_guard(&self.base.collector, guard);
+        let tag = self.tag(key);
+        // SAFETY: as for `locate_many`.
+        self.finish(place.0, key, tag, place.0.tagged(tag)).map(|word| unsafe { S::borrow(word) })
+    }
+
+    /// Like [`compute`](crate::OrderedIndex::compute), but starts at the key's place and not at the
+    /// root. If the page was replaced meanwhile, it searches for the key.
+    ///
+    /// # Errors
+    /// As for `compute`.
+    ///
+    /// # Safety
+    /// [`locate_many`](Self::locate_many) of this tree returned the place for an equal key, under a
+    /// guard that has been held, and not refreshed, since.
+    pub unsafe fn compute_at<'g, G: Guard>(
+        &'g self,
+        key: &[u8],
+        place: PageTreePlace,
+        change: impl FnOnce(Option<S::Ref<'_>>) -> ComputeAction<S>,
+        guard: &'g G,
+    ) -> Result<Computed<'g, S>, IndexError> {
+        check_guard(&self.base.collector, guard);
+        self.base.check_write(key, MAX_KEY_LEN, || 0)?;
+        Ok(self.write(Some(place.0), key, change, guard))
+    }
+
     /// Looks up all keys. Calls `found` with each key's position and the word of its value.
     pub(super) fn lookup_many(&self, keys: &[&[u8]], mut found: impl FnMut(usize, Option<u64>)) {
         for (group, keys) in keys.chunks(GROUP).enumerate() {
-            let words = self.lookup_group(keys);
+            let (_, words) = self.lookup_group(keys, false);
             for (position, word) in (group * GROUP..).zip(&words[..keys.len()]) {
                 found(position, *word);
             }
         }
     }
 
-    fn lookup_group(&self, keys: &[&[u8]]) -> [Option<u64>; GROUP] {
+    /// Looks up a group of keys, which will be written if `writes`.
+    #[inline]
+    fn lookup_group(&self, keys: &[&[u8]], writes: bool) -> LocatedGroup {
         // SAFETY: the caller holds a guard.
-        let pages = self.locate_group(keys).map(|page| unsafe { page_of(page) });
+        let mut pages = self.locate_group(keys).map(|page| unsafe { page_of(page) });
+        for (page, key) in pages.iter_mut().zip(keys) {
+            *page = page.filter(|_| key.len() <= MAX_KEY_LEN);
+        }
         let mut found = [(0, 0); GROUP];
         for ((key, page), found) in keys.iter().zip(&pages).zip(&mut found) {
             let Some(page) = page else { continue };
             let tag = self.tag(key);
             let tagged = page.tagged(tag);
+            if writes {
+                page.prefetch_end();
+            }
             if tagged != 0 {
                 page.prefetch_slot::<S>(tagged.trailing_zeros() as usize);
             }
@@ -42,13 +126,13 @@ impl<S: Slot, V: PageTreeSettings> PageTreeVariant<S, V> {
         }
         let mut words = [None; GROUP];
         for (((key, page), (tag, tagged)), word) in keys.iter().zip(pages).zip(found).zip(&mut words) {
-            let Some(page) = page.filter(|_| key.len() <= MAX_KEY_LEN) else { continue };
+            let Some(page) = page else { continue };
             *word = self.finish(page, key, tag, tagged);
             if let Some(word) = *word {
                 S::prefetch(word);
             }
         }
-        words
+        (pages, words)
     }
 
     /// Returns the links to the pages for a group of keys.

@@ -59,6 +59,7 @@ use skein_sync::atomic::AtomicU64;
 use skein_sync::reclaim::{Guard, PROTECT};
 use skein_sync::version::{Version, VersionWord};
 
+pub use batch::PageTreePlace;
 pub use check::PageTreeStats;
 use child::Child;
 pub use cursor::PageTreeCursor;
@@ -145,7 +146,7 @@ impl<S: Slot, V: PageTreeSettings> IndexEngine<S> for PageTreeEngine<V> {
         change: impl FnOnce(Option<S::Ref<'_>>) -> ComputeAction<S>,
         guard: &'g G,
     ) -> Result<Computed<'g, S>, IndexError> {
-        Ok(index.write(key, change, guard))
+        Ok(index.write(None, key, change, guard))
     }
 
     #[inline(always)]

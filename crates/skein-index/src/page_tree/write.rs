@@ -15,7 +15,7 @@ use skein_sync::spin::Backoff;
 
 use super::balance::PendingWrite;
 use super::latch::PageLatch;
-use super::page::{EntryKey, EntryValue, entry_size};
+use super::page::{EntryKey, EntryValue, Page, entry_size};
 use super::replace::MergeOutcome;
 use super::variant::{PageTreeSettings, PageTreeVariant};
 use crate::index::{ComputeAction, Computed};
@@ -35,14 +35,16 @@ impl<S: Slot, V: PageTreeSettings> PageTreeVariant<S, V> {
     }
 
     /// Carries out the decision of `change` about `key`, which must not be too long.
+    /// Starts at the page where a search for the key ended before, if there is one.
     pub(super) fn write<'g, G: Guard>(
         &'g self,
+        place: Option<Page>,
         key: &[u8],
         change: impl FnOnce(Option<S::Ref<'_>>) -> ComputeAction<S>,
         guard: &'g G,
     ) -> Computed<'g, S> {
         let tag = self.tag(key);
-        let latch = self.lock_for(key);
+        let latch = place.and_then(PageLatch::take).unwrap_or_else(|| self.lock_for(key));
         let rest = &key[latch.prefix_len()..];
         let held = latch.find(rest, tag);
         let before = held.map(|slot| latch.value::<S>(slot));

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use skein_index::{Cursor, Inline, OrderedIndex};
+use skein_index::{Cursor, OrderedIndex};
 
 use super::checked::CheckedIndex;
+use super::numbers::NumberSlot;
 
 /// The number of times that a thread may be interrupted in one run.
 #[allow(dead_code, reason = "where operations are long, it is once")]
@@ -12,7 +13,7 @@ pub const PREEMPTIONS: usize = 2;
 
 /// Runs two threads in every order, against an index that holds `keys` (each with its position as
 /// value).
-pub fn model<I: CheckedIndex + 'static>(
+pub fn model<S: NumberSlot, I: CheckedIndex<S> + 'static>(
     make: fn() -> I,
     preemptions: usize,
     keys: &'static [&'static str],
@@ -40,26 +41,26 @@ pub fn explore(preemptions: usize, run: impl Fn() + Send + Sync + 'static) {
 }
 
 /// Inserts keys, each with its position as value.
-pub fn fill(index: &impl OrderedIndex<Inline<u64>>, keys: &[&str]) {
+pub fn fill<S: NumberSlot>(index: &impl OrderedIndex<S>, keys: &[&str]) {
     for (value, key) in (0..).zip(keys) {
         put(index, key, value);
     }
 }
 
-pub fn put(index: &impl OrderedIndex<Inline<u64>>, key: &str, value: u64) -> Option<u64> {
-    index.insert(key.as_bytes(), Inline(value), &index.collector().enter()).unwrap()
+pub fn put<S: NumberSlot>(index: &impl OrderedIndex<S>, key: &str, value: u64) -> Option<u64> {
+    index.insert(key.as_bytes(), S::of(value), &index.collector().enter()).unwrap()
 }
 
-pub fn get(index: &impl OrderedIndex<Inline<u64>>, key: &str) -> Option<u64> {
+pub fn get<S: NumberSlot>(index: &impl OrderedIndex<S>, key: &str) -> Option<u64> {
     index.get(key.as_bytes(), &index.collector().enter())
 }
 
-pub fn remove(index: &impl OrderedIndex<Inline<u64>>, key: &str) -> Option<u64> {
+pub fn remove<S: NumberSlot>(index: &impl OrderedIndex<S>, key: &str) -> Option<u64> {
     index.remove(key.as_bytes(), &index.collector().enter())
 }
 
 /// Returns all keys, in ascending or descending order.
-pub fn scan(index: &impl OrderedIndex<Inline<u64>>, forward: bool) -> Vec<Vec<u8>> {
+pub fn scan<S: NumberSlot>(index: &impl OrderedIndex<S>, forward: bool) -> Vec<Vec<u8>> {
     let guard = index.collector().enter();
     let mut cursor = index.cursor(&guard);
     let mut met = Vec::new();

@@ -1,5 +1,7 @@
 //! Slots whose values are numbers: words, or bytes that an index may embed.
 
+#![allow(dead_code, reason = "each test uses its part")]
+
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
 

@@ -4,7 +4,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::Ordering;
 
 use skein_index::Slot;
-use skein_index::memory::prefetch_lines;
+use skein_index::memory::{copy_short, prefetch_lines};
 
 use super::age_clock::EMBEDDED;
 use super::{Row, RowKind, RowRef, TAG, UPPER, UPPER_SHIFT, VERSION};
@@ -60,7 +60,7 @@ unsafe impl Slot for Row {
     unsafe fn embed(self, to: NonNull<u8>) {
         // SAFETY: the caller gives room for the row. It is not shared yet, as this one is not.
         unsafe {
-            to.copy_from_nonoverlapping(self.start, self.as_ref().size());
+            copy_short(self.start, to, self.as_ref().size());
             let mark = ((EMBEDDED >> UPPER_SHIFT) as u16).to_le();
             let upper = to.add(UPPER).cast::<u16>();
             upper.write(upper.read() | mark);
@@ -78,9 +78,9 @@ unsafe impl Slot for Row {
         // SAFETY: the caller gives room for the row, and the copy is not shared yet. Of the row, only
         // the upper bits may change meanwhile, and they are loaded as an atomic.
         unsafe {
-            to.add(VERSION).copy_from_nonoverlapping(from.add(VERSION), UPPER);
+            copy_short(from.add(VERSION), to.add(VERSION), UPPER);
             to.add(UPPER).cast::<u16>().write(row.upper().load(Ordering::Relaxed));
-            to.add(TAG).copy_from_nonoverlapping(from.add(TAG), row.size() - TAG);
+            copy_short(from.add(TAG), to.add(TAG), row.size() - TAG);
         }
     }
 }

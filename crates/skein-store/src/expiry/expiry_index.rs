@@ -22,7 +22,7 @@ use std::ops::{Bound, ControlFlow};
 use std::sync::{Arc, Mutex};
 
 use skein_index::memory::CachePadded;
-use skein_index::{Inline, LocalGuard, Masstree, MemoryUsage, OrderedIndex, ScanDirection, walk};
+use skein_index::{Inline, LocalGuard, MemoryUsage, OrderedIndex, PageTree, ScanDirection, walk};
 use skein_model::{KeyspaceChange, KeyspaceTotals, RowRef, StoredKeyspace};
 use skein_sync::locks::lock;
 
@@ -36,8 +36,8 @@ const STRIPES: usize = 64;
 /// The keys that expire, by time.
 #[derive(Debug)]
 pub(crate) struct ExpiryIndex {
-    /// Any index that allows long keys would do.
-    entries: Masstree<Inline<u8>>,
+    /// Any index that allows long keys would do. This one takes the least memory.
+    entries: PageTree<Inline<()>>,
     sums: Box<[CachePadded<Mutex<u128>>]>,
     /// The numbers of the keyspaces of databases.
     keyspaces: Arc<KeyspaceTotals>,
@@ -67,12 +67,12 @@ pub(crate) fn parts(entry: &[u8]) -> (u64, &[u8]) {
 impl ExpiryIndex {
     pub(crate) fn new(keyspaces: Arc<KeyspaceTotals>) -> Self {
         let sums = (0..STRIPES).map(|_| CachePadded::default()).collect();
-        Self { entries: Masstree::new(), sums, keyspaces }
+        Self { entries: PageTree::new(), sums, keyspaces }
     }
 
     /// Returns the number of keys that expire, including expired ones that are not removed yet.
     pub(crate) fn len(&self) -> usize {
-        OrderedIndex::<Inline<u8>>::len(&self.entries)
+        OrderedIndex::<Inline<()>>::len(&self.entries)
     }
 
     /// Returns the number of keys that expire after `now`, and their average remaining time. Exact
@@ -92,12 +92,12 @@ impl ExpiryIndex {
     }
 
     pub(crate) fn memory(&self) -> MemoryUsage {
-        OrderedIndex::<Inline<u8>>::memory(&self.entries)
+        OrderedIndex::<Inline<()>>::memory(&self.entries)
     }
 
     /// As [`OrderedIndex::allocated_bytes`].
     pub(crate) fn allocated_bytes(&self) -> usize {
-        OrderedIndex::<Inline<u8>>::allocated_bytes(&self.entries)
+        OrderedIndex::<Inline<()>>::allocated_bytes(&self.entries)
     }
 
     /// Updates the index to the present row of `key`, after a row that expired at `replaced` was
@@ -152,7 +152,7 @@ impl ExpiryIndex {
 
     /// Adds an entry. Returns whether it was absent.
     fn add(&self, at: u64, key: &[u8], own: &LocalGuard<'_>) -> bool {
-        match self.entries.insert_if_absent(&entry(at, key), Inline(0), own) {
+        match self.entries.insert_if_absent(&entry(at, key), Inline(()), own) {
             Ok(before) => before.is_none(),
             // Keys that are too long cannot expire, and nothing else is refused. An expired key
             // would still be hidden.
@@ -202,7 +202,7 @@ impl ExpiryIndex {
     /// Returns entries that divide the index into about `count` ranges, in order.
     pub(crate) fn split_points(&self, count: usize) -> Vec<Vec<u8>> {
         let own = self.entries.collector().enter();
-        OrderedIndex::<Inline<u8>>::split_points(&self.entries, count, &own)
+        OrderedIndex::<Inline<()>>::split_points(&self.entries, count, &own)
     }
 
     /// Returns the next entries after `place`, or the first ones if it is empty; at most `most`.

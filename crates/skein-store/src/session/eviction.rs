@@ -456,7 +456,7 @@ mod tests {
             store.set_memory_limit(Some(limit), Eviction::Lru);
             let mut session = store.session();
             session.admit_all();
-            for key in 0..60 {
+            for key in 0..80 {
                 assert!(session.make_room(room, 0).unwrap().0 >= room, "{index}: {:?}", store.stats());
                 put_set(&mut session, key, 2_000);
                 assert!(held(&store) < limit + room / 4, "{index}, {key}: {:?}", store.stats());

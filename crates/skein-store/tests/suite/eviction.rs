@@ -162,7 +162,7 @@ fn collections_go_as_one_key(index: IndexKind) {
     let mut session = store.session();
     session.spread_columns(true);
     session.admit_all();
-    for i in 0..60_u32 {
+    for i in 0..80_u32 {
         session.make_room(200_000, 0).unwrap();
         let put = session.write(|writer| {
             writer.change_set::<_, Error>(&i.to_be_bytes(), true, |set| {

@@ -14,11 +14,12 @@ pub enum Kind {
 }
 
 /// The kinds that have named keyspaces.
-pub const KINDS: [Kind; 6] = [
+pub const KINDS: [Kind; 7] = [
     Kind::Memory(IndexKind::Masstree),
     Kind::Memory(IndexKind::Wormhole),
     Kind::Memory(IndexKind::CuckooTrie),
     Kind::Memory(IndexKind::SkipList),
+    Kind::Memory(IndexKind::PageTree),
     Kind::Linked,
     Kind::Classical,
 ];

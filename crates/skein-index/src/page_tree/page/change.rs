@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::Page;
 use super::entry::{EntryKey, EntryValue, NEAR, near_or_far, padded};
-use crate::memory::Arena;
+use crate::memory::{Arena, copy_short};
 use crate::page_tree::lanes::{self, BYTES, PAIRS};
 use crate::slot::Slot;
 
@@ -98,6 +98,29 @@ impl Page {
         start
     }
 
+    /// Copies the entry of a slot of another page, with its value if entries have values. Returns the
+    /// position of the copy.
+    fn copy_entry<S: Slot>(self, from: Self, slot: usize) -> u16 {
+        let (key_size, value) = (from.key_of(slot).size(), from.entry_value::<S>(slot));
+        let size = padded::<S>(key_size, value.size());
+        let start = self.head().heap_used.load(Ordering::Relaxed);
+        let end = usize::from(start) + size;
+        assert!(end <= self.head().heap_size.into(), "a page must have room for a copied entry");
+        // SAFETY: as in `write_entry`. The key, and the word of a value, do not change.
+        unsafe {
+            let (source, entry) = (from.entry(slot), self.heap().add(start.into()));
+            if let EntryValue::Copy(value, _) = value {
+                let key_size = key_size.next_multiple_of(2);
+                copy_short(source, entry, key_size);
+                S::copy_embedded(value, entry.add(key_size));
+            } else {
+                copy_short(source, entry, size);
+            }
+        }
+        self.head().heap_used.store(end as u16, Ordering::Relaxed);
+        start
+    }
+
     /// Counts the entry of a slot as dead, because the slot is about to lead elsewhere or nowhere.
     fn bury<S: Slot>(self, slot: usize) {
         let dead = &self.head().dead;
@@ -163,7 +186,11 @@ impl Page {
         copy(self.heads(), from.heads());
         // By rank, so that a scan reads the heap in order.
         for slot in (0..count).map(|rank| from.slot_of(rank)) {
-            self.add_entry::<S>(slot, from.key_of(slot), from.entry_value(slot));
+            if !S::EMBEDS {
+                self.value_at(slot).store(from.value::<S>(slot), Ordering::Relaxed);
+            }
+            let entry = self.copy_entry::<S>(from, slot);
+            self.lead_to(slot, entry);
         }
         self.head().used.store(count as u8, Ordering::Relaxed);
         self.set_live(count);

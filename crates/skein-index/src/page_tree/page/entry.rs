@@ -13,7 +13,7 @@
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
-use crate::memory::{Arena, MemoryPart, address_of};
+use crate::memory::{Arena, MemoryPart, address_of, copy_short};
 use crate::slot::Slot;
 
 /// The greatest length of a key behind the prefix that lies in the page.
@@ -107,8 +107,8 @@ impl<'k> EntryKey<'k> {
                 Self::Near(head, tail) => {
                     entry.write((head.len() + tail.len()) as u8 | mark);
                     let start = entry.add(1);
-                    start.copy_from_nonoverlapping(NonNull::from(head).cast(), head.len());
-                    start.add(head.len()).copy_from_nonoverlapping(NonNull::from(tail).cast(), tail.len());
+                    copy_short(NonNull::from(head).cast(), start, head.len());
+                    copy_short(NonNull::from(tail).cast(), start.add(head.len()), tail.len());
                 }
                 Self::Far(block, length) => {
                     entry.write(FAR | mark);

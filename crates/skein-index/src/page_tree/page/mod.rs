@@ -328,6 +328,14 @@ impl Page {
         unsafe { self.heap().add(start) }
     }
 
+    /// Prefetches the end of the heap, where the next entry is written.
+    #[inline(always)]
+    pub(in crate::page_tree) fn prefetch_end(self) {
+        let used = usize::from(self.head().heap_used.load(Ordering::Relaxed));
+        // SAFETY: the used part lies in the heap.
+        prefetch_read(unsafe { self.heap().add(used) }.as_ptr());
+    }
+
     /// Prefetches a slot's key and value.
     #[inline(always)]
     pub(in crate::page_tree) fn prefetch_slot<S: Slot>(self, slot: usize) {

@@ -5,7 +5,7 @@ use crate::memory::{Arena, CACHE_LINE};
 use crate::slot::Slot;
 
 /// The sizes of a page that is being made.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::page_tree) struct PageShape {
     pub(in crate::page_tree) slots: usize,
     pub(in crate::page_tree) heap: usize,
@@ -55,6 +55,14 @@ impl PageShape {
             return self;
         }
         Self::of_size::<S>(most, average(keys, bytes), prefix_len, width)
+    }
+
+    /// Returns the shape of a page whose values are replaced often: a size class more, so that it is
+    /// compacted seldom, and room for at least so many bytes.
+    pub(in crate::page_tree) fn with_more_room<S: Slot>(self, prefix_len: usize, bytes: usize) -> Self {
+        let size = self.size::<S>(prefix_len);
+        let heap = self.heap + Arena::rounded(size + 1) - size;
+        Self { slots: self.slots, heap: heap.max(bytes + bytes / 4) }
     }
 
     /// Returns the shape with room for at least so many keys and bytes.
