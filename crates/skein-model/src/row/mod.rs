@@ -8,6 +8,7 @@
 //!    (51      body length, 29 bits                           the tag says so
 //!    bits, whether it is embedded, and the stamp of the last use: see `age_clock`)
 //!
+//!   embedded   the tag has 2 bytes: kind, whether it expires, and 13 bits of the length field
 //!   value      the bytes
 //!   table      columns in one sequence of bytes (`ColumnTable`)
 //!   blocks     count u32 │ footprint u64 │ pointers to column blocks (see `block`), each 8 bytes
@@ -298,7 +299,19 @@ impl<'g> RowRef<'g> {
     #[inline]
     fn tag(self) -> u32 {
         // SAFETY: the row lives for `'g` (invariant 5) and its tag never changes (invariant 1).
-        unsafe { self.start.add(TAG).cast::<u32>().read_unaligned() }
+        unsafe {
+            if self.is_embedded() {
+                slot::tag_of_short(self.start.add(TAG).cast::<u16>().read())
+            } else {
+                self.start.add(TAG).cast::<u32>().read()
+            }
+        }
+    }
+
+    /// Returns the offset of the body.
+    #[inline]
+    fn body_start(self) -> usize {
+        if self.is_embedded() { slot::EMBEDDED_BODY } else { BODY }
     }
 
     #[inline]
@@ -320,10 +333,10 @@ impl<'g> RowRef<'g> {
         }
     }
 
-    /// Returns the number of bytes of the allocation.
+    /// Returns the number of bytes of the row.
     #[inline]
     fn size(self) -> usize {
-        BODY + self.len() + if self.expires() { EXPIRY } else { 0 }
+        self.body_start() + self.len() + if self.expires() { EXPIRY } else { 0 }
     }
 
     #[inline]
@@ -346,7 +359,8 @@ impl<'g> RowRef<'g> {
     pub fn expires_at(self) -> Option<u64> {
         // SAFETY: the time follows the body if the tag says so (invariant 4), and the row lives for
         // `'g` (invariant 5).
-        self.expires().then(|| unsafe { self.start.add(BODY + self.len()).cast::<u64>().read_unaligned() })
+        self.expires()
+            .then(|| unsafe { self.start.add(self.body_start() + self.len()).cast::<u64>().read_unaligned() })
     }
 
     /// Returns whether the row has expired at `now` (milliseconds since 1970). It is still present
@@ -360,7 +374,7 @@ impl<'g> RowRef<'g> {
     fn body(self) -> &'g [u8] {
         // SAFETY: `len` bytes of body follow the tag, and they never change once the row is visible
         // (invariants 1 and 5).
-        unsafe { std::slice::from_raw_parts(self.start.add(BODY).as_ptr(), self.len()) }
+        unsafe { std::slice::from_raw_parts(self.start.add(self.body_start()).as_ptr(), self.len()) }
     }
 
     /// Returns the version. Every write to a key increases it, also across a removal.

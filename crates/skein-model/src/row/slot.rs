@@ -1,5 +1,6 @@
 //! Rows as the values of an index: behind a pointer, or embedded in a leaf.
 
+use std::marker::PhantomData;
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering;
 
@@ -7,12 +8,36 @@ use skein_index::Slot;
 use skein_index::memory::{copy_short, prefetch_lines};
 
 use super::age_clock::EMBEDDED;
-use super::{Row, RowKind, RowRef, TAG, UPPER, UPPER_SHIFT, VERSION};
-use std::marker::PhantomData;
+use super::{BODY, EXPIRES, LEN_MASK, Row, RowKind, RowRef, TAG, UPPER, VERSION};
 
 /// The most bytes of a row that is embedded. A longer row would make pages long, which a change
 /// copies.
 const EMBEDDED_MAX: usize = 256;
+
+/// The offset of the body in an embedded row, whose tag is short.
+pub(super) const EMBEDDED_BODY: usize = TAG + size_of::<u16>();
+
+/// The bits of the length field in a short tag. The field of packed members has their length above
+/// 5 bits for a code.
+const SHORT_LEN_BITS: u32 = 13;
+const SHORT_LEN_MASK: u32 = (1 << SHORT_LEN_BITS) - 1;
+const _: () = assert!((EMBEDDED_MAX << 5) - 1 <= SHORT_LEN_MASK as usize);
+
+/// How far kind and expiry lie further below in a short tag.
+const SHORT_SHIFT: u32 = EXPIRES.trailing_zeros() - SHORT_LEN_BITS;
+
+/// Returns the tag of a short tag.
+#[inline]
+pub(super) fn tag_of_short(short: u16) -> u32 {
+    let short = u32::from(short);
+    (short & !SHORT_LEN_MASK) << SHORT_SHIFT | short & SHORT_LEN_MASK
+}
+
+/// Returns the short tag of a row that is small enough.
+#[inline]
+fn short_of_tag(tag: u32) -> u16 {
+    ((tag & !LEN_MASK) >> SHORT_SHIFT | tag & LEN_MASK) as u16
+}
 
 // SAFETY: the word is the address of the row's allocation, which the row owned. The caller keeps
 // the `RowRef` that `borrow` makes within the life of the allocation. Rows are `Send` and `Sync`.
@@ -50,20 +75,22 @@ unsafe impl Slot for Row {
 
     const EMBEDS: bool = true;
 
+    #[inline]
     fn embedded_size(&self) -> Option<usize> {
-        let row = self.as_ref();
+        let (row, size) = (self.as_ref(), self.as_ref().size());
         let owns = row.kind() == RowKind::Blocks || row.pointer().is_some();
-        (!owns && row.size() <= EMBEDDED_MAX).then(|| row.size())
+        (size <= EMBEDDED_MAX && !owns).then(|| size - (BODY - EMBEDDED_BODY))
     }
 
     #[inline]
     unsafe fn embed(self, to: NonNull<u8>) {
+        let row = self.as_ref();
         // SAFETY: the caller gives room for the row. It is not shared yet, as this one is not.
         unsafe {
-            copy_short(self.start, to, self.as_ref().size());
-            let mark = ((EMBEDDED >> UPPER_SHIFT) as u16).to_le();
-            let upper = to.add(UPPER).cast::<u16>();
-            upper.write(upper.read() | mark);
+            let word = self.start.add(VERSION).cast::<u64>().read();
+            to.add(VERSION).cast::<u64>().write_unaligned(word | EMBEDDED.to_le());
+            to.add(TAG).cast::<u16>().write(short_of_tag(row.tag()));
+            copy_short(self.start.add(BODY), to.add(EMBEDDED_BODY), row.size() - BODY);
         }
     }
 
