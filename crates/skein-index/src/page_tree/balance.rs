@@ -112,20 +112,17 @@ impl KeyRun {
         self.parts(ranks).map(|(page, ranks)| page.bytes::<S>(ranks, prefix_len)).sum()
     }
 
-    /// Returns the rank near the middle whose separator is the shortest.
+    /// Returns the rank near the middle whose separator is the shortest. Never cuts two pages where
+    /// they are cut already.
     fn cut(&self) -> usize {
         let (len, middle) = (self.len(), self.len() / 2);
-        let reach = len / 16 / self.pages.len();
-        let boundary = self.pages[0].live();
-        let shared_at = |cut: usize| {
-            if cut == boundary {
-                0
-            } else {
-                self.place(cut).0.prefix_len() + shared(self.rest(cut - 1), self.rest(cut))
-            }
-        };
+        // Two pages are nearly full, and so will the new ones be.
+        let reach = if self.pages.len() == 1 { len / 8 } else { len / 32 };
+        let shared_at =
+            |cut: usize| self.place(cut).0.prefix_len() + shared(self.rest(cut - 1), self.rest(cut));
         let cuts = (middle - reach).max(1)..=(middle + reach).min(len - 1);
-        cuts.min_by_key(|&cut| (shared_at(cut), cut.abs_diff(middle))).unwrap_or(middle)
+        let new = cuts.filter(|&cut| cut != self.pages[0].live());
+        new.min_by_key(|&cut| (shared_at(cut), cut.abs_diff(middle))).unwrap_or(middle)
     }
 }
 
