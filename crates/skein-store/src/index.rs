@@ -352,6 +352,11 @@ impl StoreIndex {
         planted::refuse(|| self.get(key, &self.collector().enter()).is_none())
     }
 
+    /// Returns whether small rows lie in the nodes of the index.
+    pub(crate) fn embeds_rows(&self) -> bool {
+        matches!(self, Self::PageTree(_))
+    }
+
     pub(crate) fn len(&self) -> usize {
         each!(self, index => OrderedIndex::<Row>::len(index))
     }

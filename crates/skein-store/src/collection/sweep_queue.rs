@@ -79,7 +79,8 @@ impl DeadCollection {
         count: u64,
         bytes: usize,
     ) -> Self {
-        let share = members.node_share();
+        let each = bytes / usize::try_from(count).unwrap_or(usize::MAX).max(1);
+        let share = members.node_share(each);
         let nodes = usize::try_from(count).unwrap_or(usize::MAX).saturating_mul(share);
         Self { id, score_index, left: bytes.saturating_add(nodes), share }
     }
@@ -104,13 +105,16 @@ impl SweepQueue {
 }
 
 impl MemberIndex {
-    /// Returns about how many bytes a member uses in nodes. It is measured only if memory has a
-    /// limit.
-    fn node_share(&self) -> usize {
+    /// Returns about how many bytes a member uses in nodes, beside its `weight`. It is measured only
+    /// if memory has a limit.
+    fn node_share(&self, weight: usize) -> usize {
         if !self.rows.ages().counts_removed() {
             return NODE_SHARE;
         }
-        (self.index.memory().nodes / self.index.len().max(1)).min(SHARE_MAX)
+        let each = self.index.memory().nodes / self.index.len().max(1);
+        // Nodes that embed rows have the weight of members, too.
+        let within = if self.index.embeds_rows() { weight } else { 0 };
+        each.saturating_sub(within).min(SHARE_MAX)
     }
 
     /// Calls `each` with the members of a collection until it breaks.
