@@ -53,7 +53,7 @@ impl<'g, S: Slot, G: Guard, V: WormholeSettings> WormholeCursor<'g, S, G, V> {
         let mut walk = GuessWalk::new(target.leaf);
         loop {
             let leaf = walk.leaf;
-            leaf.prefetch_with_order(target.tag);
+            leaf.prefetch_all();
             let version = leaf.stable::<V>();
             if version.is_deleted() {
                 walk.leave(self.index, key);
@@ -105,7 +105,8 @@ impl<'g, S: Slot, G: Guard, V: WormholeSettings> WormholeCursor<'g, S, G, V> {
     /// Returns the position of a cursor on the record at the view's position.
     #[inline(always)]
     fn on(view: &LeafView<V>, record: KeyRecord) -> CursorPosition<KeyRecord> {
-        CursorPosition::On(record, WormholeVariant::<S, V>::word(view.leaf, view.slot(), record))
+        let slot = if WormholeVariant::<S, V>::IN_LEAF { view.slot() } else { 0 };
+        CursorPosition::On(record, WormholeVariant::<S, V>::word(view.leaf, slot, record))
     }
 
     /// Stands on the record at the view's position, or on the next record in the given direction.
@@ -167,12 +168,7 @@ impl<'g, S: Slot, G: Guard, V: WormholeSettings> WormholeCursor<'g, S, G, V> {
 #[cold]
 fn sort_leaf<V: WormholeSettings>(leaf: WormholeLeaf) {
     let Some(latch) = LeafLatch::<V>::take(leaf) else { return };
-    let mut ranks = latch.ranks();
-    if ranks.sorted < ranks.count {
-        latch.sort(&mut ranks);
-        latch.mark_inserting();
-        latch.set_ranks(&ranks);
-    }
+    latch.sort_ranks(|| latch.mark_inserting());
 }
 
 // SAFETY: a word is loaded from a leaf or a record under the guard that the cursor borrows.

@@ -1,36 +1,41 @@
-//! A leaf as a cursor sees it: the order of its keys at one moment, and the prefetched records
-//! around the cursor's position.
+//! A leaf as a cursor sees it: the number of its keys at one moment, and the prefetched records from
+//! the cursor's position on.
 //!
-//! The view loads the words of slots some steps ahead of the cursor, so that the records' cache
-//! lines are already on their way. After each load it checks the leaf's version: while the version
-//! is unchanged, ranks and slots belong together. If it has changed, the view ends there, and the
-//! cursor seeks again from its current key.
+//! The view reads ranks and slots in the leaf, several at a time and some steps ahead of the cursor,
+//! so that the records' cache lines are already on their way. After each such read it checks the leaf's version: while the version is unchanged, ranks and slots belong together. If
+//! it has changed, the view ends there, and the cursor seeks again from its current key.
 
 use std::marker::PhantomData;
 
 use skein_sync::version::Version;
 
-use super::leaf::{LeafRanks, WormholeLeaf};
+use super::leaf::WormholeLeaf;
 use super::variant::WormholeSettings;
 use crate::record::KeyRecord;
 
-/// How many records ahead of the cursor are prefetched; a power of two.
-const AHEAD: usize = 16;
+/// How many words of slots a view holds; a power of two.
+const LOADED: usize = 32;
+/// How many words the view loads together.
+const AT_ONCE: usize = 8;
+/// How many words a seek loads if it has found its key. It may need only few keys.
+const AT_SEEK: usize = 4;
 
 /// A leaf at one moment.
 #[derive(Debug)]
 pub(super) struct LeafView<V: WormholeSettings> {
     pub(super) leaf: WormholeLeaf,
     version: Version,
-    ranks: LeafRanks,
+    count: usize,
     pub(super) next: Option<WormholeLeaf>,
     /// The cursor's position.
     rank: usize,
     forward: bool,
-    /// The rank that is loaded next; `None` if the leaf has changed or ends there.
-    edge: Option<usize>,
-    /// The loaded words, by rank; 0 elsewhere.
-    words: [u64; 2 * AHEAD],
+    /// The number of loaded words, from the cursor's position on.
+    ahead: usize,
+    /// The view loads more words when it has so few.
+    few: usize,
+    /// The loaded words, by rank.
+    words: [u64; LOADED],
     variant: PhantomData<V>,
 }
 
@@ -63,74 +68,91 @@ impl<V: WormholeSettings> LeafView<V> {
         forward: bool,
     ) -> Result<(), LeafUnready> {
         *view = None;
-        let (ranks, next) = (leaf.ranks(), leaf.next());
-        if ranks.sorted < ranks.count {
+        let (count, sorted) = leaf.count_and_sorted();
+        if sorted < count {
             return Err(if leaf.changed::<V>(version) {
                 LeafUnready::Changed
             } else {
                 LeafUnready::Unsorted
             });
         }
-        let rank = match start {
-            LeafStart::End if forward => 0,
-            LeafStart::End => ranks.count.wrapping_sub(1),
+        let (rank, is_found) = match start {
+            LeafStart::End if forward => (0, false),
+            LeafStart::End => (count.wrapping_sub(1), false),
             LeafStart::Key { key, tag, inclusive } => {
-                rank_beside::<V>(leaf, &ranks, key, tag, inclusive, forward)
+                rank_beside::<V>(leaf, count, (key, tag), inclusive, forward)
             }
         };
-        if leaf.changed::<V>(version) {
-            return Err(LeafUnready::Changed);
-        }
         let made = view.insert(Self {
             leaf,
             version,
-            ranks,
-            next,
+            count,
+            next: leaf.next(),
             rank,
             forward,
-            edge: Some(rank),
-            words: [0; 2 * AHEAD],
+            ahead: 0,
+            // A scan that enters along the list needs many keys, and a seek may need only few.
+            few: if matches!(start, LeafStart::End) { 2 * AT_ONCE } else { AT_ONCE },
+            words: [0; LOADED],
             variant: PhantomData,
         });
-        // A seek may need only few keys. A scan that enters along the list needs many.
-        let at_once = if matches!(start, LeafStart::End) { AHEAD } else { AHEAD / 4 };
-        for _ in 0..at_once {
-            made.load();
+        match start {
+            LeafStart::End => (0..3).for_each(|_| made.load_many()),
+            LeafStart::Key { .. } if is_found => made.load(AT_SEEK),
+            // The search by order has prefetched the records around its position.
+            LeafStart::Key { .. } => made.load(1),
         }
-        if made.is_past_end() || made.record().is_some() {
+        let is_valid = if made.is_past_end() { !leaf.changed::<V>(version) } else { made.ahead > 0 };
+        if is_valid {
             return Ok(());
         }
         *view = None;
         Err(LeafUnready::Changed)
     }
 
-    /// Loads one more word.
+    /// Loads [`AT_ONCE`] more words. Not inlined, since most steps load none.
+    #[inline(never)]
+    fn load_many(&mut self) {
+        self.load(AT_ONCE);
+    }
+
+    /// Loads up to `most` more words, if the leaf has not changed.
     #[inline(always)]
-    fn load(&mut self) {
-        let Some(edge) = self.edge else { return };
-        self.edge = None;
-        if edge >= self.ranks.count {
+    fn load(&mut self, most: usize) {
+        let edge = self.further(self.ahead);
+        if edge >= self.count {
             return;
         }
-        let word = self.leaf.slot(self.ranks.slots[edge].into());
+        let added = most.min(if self.forward { self.count - edge } else { edge + 1 });
+        let (mut rank, step) = (edge, if self.forward { 1 } else { usize::MAX });
+        for _ in 0..added {
+            let word = self.leaf.slot(self.leaf.slot_at(rank));
+            KeyRecord::prefetch(word);
+            self.words[rank % LOADED] = word;
+            rank = rank.wrapping_add(step);
+        }
         if self.leaf.changed::<V>(self.version) {
             return;
         }
-        KeyRecord::prefetch(word);
-        self.words[edge % (2 * AHEAD)] = word;
-        self.edge = Some(if self.forward { edge + 1 } else { edge.wrapping_sub(1) });
-        if edge + 1 == self.ranks.count
-            && self.forward
+        self.ahead += added;
+        if self.forward
+            && edge + added == self.count
             && let Some(next) = self.next
         {
             next.prefetch_all();
         }
     }
 
+    /// Returns the rank that is so many steps ahead.
+    #[inline(always)]
+    fn further(&self, steps: usize) -> usize {
+        if self.forward { self.rank + steps } else { self.rank.wrapping_sub(steps) }
+    }
+
     /// Returns whether the cursor has left the leaf.
     #[inline(always)]
     pub(super) fn is_past_end(&self) -> bool {
-        self.rank >= self.ranks.count
+        self.rank >= self.count
     }
 
     /// Returns whether the view was loaded in this direction.
@@ -142,45 +164,54 @@ impl<V: WormholeSettings> LeafView<V> {
     /// loaded. The position must be in the leaf.
     #[inline(always)]
     pub(super) fn record(&self) -> Option<KeyRecord> {
+        if self.ahead == 0 {
+            return None;
+        }
         // SAFETY: validated when it was loaded; the cursor borrows a guard.
-        unsafe { KeyRecord::from_word(self.words[self.rank % (2 * AHEAD)]) }
+        unsafe { KeyRecord::from_word(self.words[self.rank % LOADED]) }
     }
 
-    /// Returns the slot at the cursor's position, which must not be past the end.
+    /// Returns the slot at the cursor's position, if the leaf has not changed.
     #[inline(always)]
     pub(super) fn slot(&self) -> usize {
-        self.ranks.slots[self.rank].into()
+        self.leaf.slot_at(self.rank)
     }
 
     /// Moves one position on.
     #[inline(always)]
     pub(super) fn step(&mut self) {
-        self.words[self.rank % (2 * AHEAD)] = 0;
-        self.rank = if self.forward { self.rank + 1 } else { self.rank.wrapping_sub(1) };
-        self.load();
-        // After a seek, the number of prefetched records grows with the steps.
-        if self.edge.is_some_and(|edge| edge.abs_diff(self.rank) < AHEAD) {
-            self.load();
+        self.rank = self.further(1);
+        self.ahead = self.ahead.saturating_sub(1);
+        if self.ahead <= self.few {
+            self.load_many();
         }
     }
 }
 
-/// Returns the rank of the first key from `key` on in the scan's direction. If there is no such
-/// key, the rank is past the end; backward, it wraps around.
+const _: () = assert!(3 * AT_ONCE <= LOADED, "a view holds all loaded words");
+
+/// Returns the rank of the first key from `key` on in the scan's direction, and whether the key was
+/// found by its tag. If there is no such key, the rank is past the end; backward, it wraps around.
+#[inline(always)]
 fn rank_beside<V: WormholeSettings>(
     leaf: WormholeLeaf,
-    ranks: &LeafRanks,
-    key: &[u8],
-    tag: u16,
+    count: usize,
+    (key, tag): (&[u8], u16),
     inclusive: bool,
     forward: bool,
-) -> usize {
-    let present = leaf.find::<V>(key, tag).held.and_then(|held| ranks.rank_of(held.slot));
-    match (present, forward) {
-        (Some(rank), _) if inclusive => rank,
-        (Some(rank), true) => rank + 1,
-        (None, true) => leaf.lower_bound(ranks, key),
-        (Some(rank), false) => rank.wrapping_sub(1),
-        (None, false) => leaf.lower_bound(ranks, key).wrapping_sub(1),
-    }
+) -> (usize, bool) {
+    let found = leaf.find_at_home::<V>(key, tag).and_then(|held| leaf.rank_of(held.slot, count));
+    let rank = found.unwrap_or_else(|| leaf.lower_bound(count, key));
+    let is_there = || {
+        let record = || leaf.record(leaf.slot_at(rank));
+        found.is_some() || rank < count && record().is_some_and(|record| record.is_of(key))
+    };
+    // The position is the rank of the key or of the key after it, or the one before that.
+    let is_at_rank = if inclusive == forward { forward } else { is_there() != forward };
+    let rank = match (is_at_rank, forward) {
+        (true, _) => rank,
+        (false, true) => rank + 1,
+        (false, false) => rank.wrapping_sub(1),
+    };
+    (rank, found.is_some())
 }

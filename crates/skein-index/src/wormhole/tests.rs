@@ -185,6 +185,101 @@ fn a_seek_past_a_leaf_whose_neighbour_goes_stays_above_its_key() {
     assert_eq!(cursor.key(), Some(&[40][..]));
 }
 
+/// Keys of all lengths around a word, with long and short common prefixes, and zeros at the end.
+fn varied_keys(count: usize) -> Vec<Vec<u8>> {
+    let prefixes: [&[u8]; 5] =
+        [b"", b"a", b"aaaaaaa", b"http://www.example.org/", b"http://www.example.org/a"];
+    let mut state = 11_u64;
+    let mut below = |end: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % end
+    };
+    (0..count)
+        .map(|_| {
+            let prefix = prefixes[below(prefixes.len())];
+            let rest = (0..below(20)).map(|_| [0, b'a', b'b', 0xff][below(4)]);
+            prefix.iter().copied().chain(rest).collect()
+        })
+        .collect()
+}
+
+/// A seek finds its position by heads of keys, by further bytes if heads are equal, and by tag if
+/// the key is present. All of these agree with a sorted map.
+#[test]
+fn seeks_stop_beside_every_key() {
+    let count = if cfg!(miri) { 40 } else { 3_000 };
+    let keys = varied_keys(count);
+    let index: WormholeVariant<Inline<u64>, WormholeStandard> = filled(&keys);
+    let model: BTreeMap<&[u8], u64> = keys.iter().map(Vec::as_slice).zip(0..).collect();
+    let guard = index.collector().enter();
+    let absent = varied_keys(2 * count);
+    for key in keys.iter().chain(&absent).map(Vec::as_slice) {
+        let mut cursor = index.cursor(&guard);
+        cursor.seek(key);
+        let mut after = model.range(key..);
+        // Past the words that a seek loads, and back over the seek's position.
+        for _ in 0..20 {
+            let expected = after.next();
+            assert_eq!(
+                (cursor.key(), cursor.value()),
+                (expected.map(|pair| *pair.0), expected.map(|pair| *pair.1))
+            );
+            cursor.next();
+        }
+        cursor.seek_back(key);
+        let mut before = model.range(..=key);
+        for _ in 0..20 {
+            let expected = before.next_back();
+            assert_eq!(
+                (cursor.key(), cursor.value()),
+                (expected.map(|pair| *pair.0), expected.map(|pair| *pair.1))
+            );
+            cursor.prev();
+        }
+    }
+}
+
+/// A seek into a leaf with few new keys moves these to their places; with many, it sorts the leaf.
+#[test]
+fn a_seek_puts_new_keys_in_order() {
+    for (first, more) in [(100, 1), (100, 13), (100, 14), (1, 1), (10, 5), (0, 9)] {
+        let keys: Vec<Vec<u8>> = (0..first + more)
+            .map(|number: u32| number.wrapping_mul(0x9e37_79b9).to_be_bytes().to_vec())
+            .collect();
+        let mut index: WormholeVariant<Inline<u64>, WormholeStandard> = filled(&keys[..first as usize]);
+        let seek = |index: &WormholeVariant<Inline<u64>, WormholeStandard>| {
+            index.cursor(&index.collector().enter()).seek(b"");
+            let (count, sorted) = index.engine.first.count_and_sorted();
+            assert_eq!(count, sorted);
+        };
+        seek(&index);
+        for (key, value) in keys.iter().zip(0..).skip(first as usize) {
+            index.insert(key, Inline(value), &index.collector().enter()).unwrap();
+        }
+        seek(&index);
+        assert_eq!(index.check().unwrap().keys, keys.len());
+    }
+}
+
+/// A removal clears the marks of spilled lines that no record needs any more, and no others.
+#[test]
+fn a_removal_leaves_the_spilled_lines_that_are_needed() {
+    for seed in 0..if cfg!(miri) { 2 } else { 100_u32 } {
+        let mut keys: Vec<Vec<u8>> = (0..128_u32)
+            .map(|number| (number + 1_000 * seed).wrapping_mul(0x9e37_79b9).to_be_bytes().to_vec())
+            .collect();
+        let index: WormholeVariant<Inline<u64>, WormholeStandard> = filled(&keys);
+        let leaf = index.engine.first;
+        while let Some(key) = keys.pop() {
+            assert!(index.remove(&key, &index.collector().enter()).is_some());
+            let spilled = leaf.spilled();
+            leaf.recompute_spilled();
+            assert_eq!(spilled, leaf.spilled(), "{} keys left", keys.len());
+        }
+        assert_eq!(leaf.spilled(), 0);
+    }
+}
+
 #[test]
 fn a_leaf_takes_as_many_keys_as_its_variant_says() {
     let keys: Vec<Vec<u8>> =

@@ -1,9 +1,9 @@
 //! Writes: one locked leaf at a time, two for a merge.
 //!
 //! ```text
-//!   locate ──► lock ──► right leaf? ──► find ──► call the closure ──► change ──► unlock ──► retire
-//!     ▲                      │
-//!     └──────────────────────┘  no: left, right, or locate again
+//!   locate ──► lock ──► find ──► found, or right leaf? ──► call the closure ──► change ──► unlock
+//!     ▲                                  │                                                   │
+//!     └──────────────────────────────────┘  no: left, right, or locate again              retire
 //! ```
 //!
 //! A writer calls the closure of `compute` once, under the lock. An insert or a removal is one
@@ -14,9 +14,9 @@ use skein_sync::reclaim::Guard;
 
 use super::WormholeVariant;
 use super::latch::LeafLatch;
-use super::leaf::{LeafSide, WormholeLeaf, is_at_home};
+use super::leaf::{LeafSide, WormholeLeaf};
 use super::lookup::{GuessWalk, LeafGuess};
-use super::search::FoundRecord;
+use super::search::{FoundRecord, LeafSearch};
 use super::variant::WormholeSettings;
 use crate::index::{ComputeAction, Computed};
 use crate::record::KeyRecord;
@@ -26,9 +26,16 @@ use crate::slot::{Slot, retire_value};
 /// keyed hash. For 128 tags of 16 bits, chance practically never causes that.
 const COLLISIONS_MAX: usize = 8;
 
+/// The locked leaf that covers a key, the key's tag there, and what a search for the key found.
+struct LockedSearch<V: WormholeSettings> {
+    latch: LeafLatch<V>,
+    tag: u16,
+    search: LeafSearch,
+}
+
 impl<S: Slot, V: WormholeSettings> WormholeVariant<S, V> {
-    /// Locks the leaf that covers `key`. Returns it with the key's tag there.
-    fn lock_for(&self, key: &[u8]) -> (LeafLatch<V>, u16) {
+    /// Locks the leaf that covers `key`, and looks for the key there.
+    fn lock_for(&self, key: &[u8]) -> LockedSearch<V> {
         let target = self.locate(key);
         target.leaf.prefetch_with_order(target.tag);
         // A lock operation stops the processor from running ahead, so prefetch the next leaf's
@@ -39,20 +46,23 @@ impl<S: Slot, V: WormholeSettings> WormholeVariant<S, V> {
         self.lock_near(key, target)
     }
 
-    /// Locks the leaf that covers `key`, walking from a guess. Returns it with the key's tag there.
+    /// Locks the leaf that covers `key`, walking from a guess, and looks for the key there.
     #[inline(always)]
-    fn lock_near(&self, key: &[u8], target: LeafGuess) -> (LeafLatch<V>, u16) {
+    fn lock_near(&self, key: &[u8], target: LeafGuess) -> LockedSearch<V> {
         let mut walk = GuessWalk::new(target.leaf);
         loop {
             let Some(latch) = LeafLatch::<V>::take(walk.leaf) else {
                 walk.leave(self, key);
                 continue;
             };
+            let tag = if latch.is_keyed() { self.keyed_tag(key) } else { target.tag };
+            let search = latch.find::<V>(key, tag);
+            // A leaf that holds the key covers it.
+            if search.held.is_some() {
+                return LockedSearch { latch, tag, search };
+            }
             match latch.side_of(key) {
-                LeafSide::Inside => {
-                    let tag = if latch.is_keyed() { self.keyed_tag(key) } else { target.tag };
-                    return (latch, tag);
-                }
+                LeafSide::Inside => return LockedSearch { latch, tag, search },
                 side => {
                     drop(latch);
                     walk.turn(self, key, side);
@@ -72,17 +82,15 @@ impl<S: Slot, V: WormholeSettings> WormholeVariant<S, V> {
         self.write_locked(key, locked, change, guard)
     }
 
-    /// Carries out the decision of `change` about `key`. The caller has locked the key's leaf, and
-    /// passes the key's tag.
+    /// Carries out the decision of `change` about `key`, after the search in its locked leaf.
     #[inline(always)]
     fn write_locked<'g, G: Guard>(
         &'g self,
         key: &[u8],
-        (latch, tag): (LeafLatch<V>, u16),
+        LockedSearch { latch, tag, search }: LockedSearch<V>,
         change: impl FnOnce(Option<S::Ref<'_>>) -> ComputeAction<S>,
         guard: &'g G,
     ) -> Computed<'g, S> {
-        let search = latch.find::<V>(key, tag);
         let before = search.held.map(|held| Self::word(latch.leaf(), held.slot, held.record));
         // SAFETY: the word is in the index; it is retired, if ever, under this guard or a later
         // one.
@@ -168,12 +176,8 @@ impl<S: Slot, V: WormholeSettings> WormholeVariant<S, V> {
     fn remove_record(&self, latch: LeafLatch<V>, held: FoundRecord, guard: &impl Guard) {
         latch.mark_inserting();
         latch.clear(held.slot);
-        let mut ranks = latch.ranks();
-        ranks.remove(held.slot);
-        latch.set_ranks(&ranks);
-        if !is_at_home(held.slot, held.record.tag()) {
-            latch.recompute_spilled();
-        }
+        latch.remove_rank(held.slot);
+        latch.unspill(held.slot, held.record.tag());
         // SAFETY: removed from its slot, so no guard entered from now on finds it.
         unsafe { Self::retire_record(held.record, guard) };
         self.merge_if_small(latch, guard);

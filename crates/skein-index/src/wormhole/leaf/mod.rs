@@ -4,7 +4,7 @@
 //!   lines 0, 1    version, next, prev, counts, spilled lines; flags: a bit per slot;
 //!                 the anchor, or its address if it is longer than 80 bytes
 //!   lines 2, 3    order: which slot holds the first key, the second, ...;
-//!                 the tail is in order of insertion
+//!                 the tail is in any order
 //!   lines 4 - 19  slots: 16 lines of 8 tagged pointers to records
 //! ```
 //!
@@ -31,6 +31,7 @@
 //!
 //! Design: `docs/design/wormhole.md`.
 
+mod order;
 mod slots;
 
 use std::ptr::NonNull;
@@ -39,7 +40,7 @@ use skein_sync::atomic::{AtomicU8, AtomicU16, AtomicU64, Ordering};
 use skein_sync::reclaim::{GracePeriod, Guard, PROTECT};
 use skein_sync::version::{Version, VersionWord};
 
-pub(super) use slots::{LeafRanks, home, is_at_home, looks_like};
+pub(super) use slots::{LeafRanks, home, looks_like};
 
 use super::line::LINE;
 use super::variant::WormholeSettings;
@@ -204,7 +205,7 @@ impl WormholeLeaf {
         prefetch_read(start.wrapping_add(slots));
     }
 
-    /// Prefetches the order too, for writes and scans.
+    /// Prefetches the order too, for writes.
     #[inline(always)]
     pub(in crate::wormhole) fn prefetch_with_order(self, tag: u16) {
         self.prefetch(tag);
@@ -244,7 +245,7 @@ impl WormholeLeaf {
         prefetch_lines::<LINES_OF_HEADER, _>(self.0.as_ptr());
     }
 
-    /// Prefetches all lines, for scans.
+    /// Prefetches all lines, for seeks and scans.
     #[inline(always)]
     pub(in crate::wormhole) fn prefetch_all(self) {
         const LINES_IN_ALL: usize = size_of::<LeafBody>() / CACHE_LINE;

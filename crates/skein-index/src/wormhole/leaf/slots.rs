@@ -8,10 +8,7 @@ use crate::record::KeyRecord;
 use crate::tagged_pointer::TaggedPointer;
 use crate::wormhole::line::{LINE, TagMatches};
 
-/// How many ranks [`LeafRanks::rank_of`] compares at once.
-const LINE_OF_RANKS: usize = if SLOTS < 16 { SLOTS } else { 16 };
-
-/// A leaf's slots in the order of their keys. Ranks from `sorted` on are in order of insertion.
+/// A copy of a leaf's slots in the order of their keys. Ranks from `sorted` on are in any order.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::wormhole) struct LeafRanks {
     pub(in crate::wormhole) slots: [u8; SLOTS],
@@ -53,12 +50,18 @@ impl WormholeLeaf {
         self.body().spilled.load(Ordering::Acquire)
     }
 
+    /// Returns the numbers of ranks, and of those in key order.
+    #[inline(always)]
+    pub(in crate::wormhole) fn count_and_sorted(self) -> (usize, usize) {
+        let count = self.count().min(SLOTS);
+        (count, usize::from(self.body().sorted.load(Ordering::Relaxed)).min(count))
+    }
+
     /// Returns the ranks. They are consistent only if the version has not changed during the read.
     #[inline]
     pub(in crate::wormhole) fn ranks(self) -> LeafRanks {
         let body = self.body();
-        let count = self.count().min(SLOTS);
-        let sorted = usize::from(body.sorted.load(Ordering::Relaxed)).min(count);
+        let (count, sorted) = self.count_and_sorted();
         let mut slots = [0; SLOTS];
         for (bytes, word) in
             slots.as_chunks_mut::<8>().0.iter_mut().zip(&body.order.0).take(count.div_ceil(8))
@@ -102,7 +105,7 @@ impl WormholeLeaf {
     /// must see it too.
     pub(in crate::wormhole) fn append(self, record: KeyRecord) -> usize {
         let slot = self.free_slot(record.tag());
-        self.push(slot);
+        self.push_rank(slot);
         self.fill(slot, record);
         slot
     }
@@ -136,19 +139,7 @@ impl WormholeLeaf {
         }
     }
 
-    /// Appends a rank.
-    fn push(self, slot: usize) {
-        let body = self.body();
-        let count = body.count.load(Ordering::Relaxed);
-        let word = &body.order.0[usize::from(count) / 8];
-        let shift = 8 * (u32::from(count) % 8);
-        let cleared = word.load(Ordering::Relaxed) & !(0xff << shift);
-        word.store(cleared | (slot as u64) << shift, Ordering::Relaxed);
-        // Release: pairs with the Acquire in `count`; the rank is written.
-        body.count.store(count + 1, Ordering::Release);
-    }
-
-    /// Empties a slot. The caller must hold the lock and update the ranks.
+    /// Empties a slot. The caller must hold the lock and update the ranks. [`Self::unspill`] or
     /// [`Self::recompute_spilled`] then keeps lookups short.
     pub(in crate::wormhole) fn clear(self, slot: usize) {
         // Release: a reader that sees the empty slot sees the marks before it.
@@ -161,24 +152,51 @@ impl WormholeLeaf {
         if self.body().spilled.load(Ordering::Relaxed) == 0 {
             return;
         }
-        let mut spilled = 0;
-        for slot in 0..SLOTS {
-            let Some(record) = self.record(slot) else { continue };
-            let mut line = home(record.tag());
-            while line != slot / LINE {
-                spilled |= 1 << line;
-                line = (line + 1) % LINES;
-            }
-        }
+        let spilled = (0..LINES).fold(0, |spilled, line| spilled | self.spilled_into(line));
         // Relaxed: only unneeded bits are cleared; a reader that sees old bits searches further
         // than it must.
         self.body().spilled.store(spilled, Ordering::Relaxed);
     }
-}
 
-/// Returns whether a record of this tag in this slot keeps no mark of a spilled line.
-pub(in crate::wormhole) fn is_at_home(slot: usize, tag: u16) -> bool {
-    slot / LINE == home(tag)
+    /// Recomputes which lines have spilled, after the removal of a record with this tag from
+    /// `slot`. The caller must hold the lock.
+    #[inline]
+    pub(in crate::wormhole) fn unspill(self, slot: usize, tag: u16) {
+        let (home, line) = (home(tag), slot / LINE);
+        if line == home {
+            return;
+        }
+        let old = self.spilled();
+        // Only the lines from the tag's own up to the record's may have lost their last spilled
+        // record. What they spilled lies no further than the next line that has not spilled.
+        let next = |line: usize| (line + 1) % LINES;
+        let steps = std::iter::successors(Some(home), |&line| Some(next(line)));
+        let unsure = steps.take_while(|&at| at != line).fold(0, |lines, at| lines | 1 << at);
+        let (mut needed, mut at) = (0, home);
+        while old & 1 << at != 0 && needed & unsure != unsure {
+            at = next(at);
+            needed |= self.spilled_into(at);
+            if at == home {
+                break;
+            }
+        }
+        // Relaxed: as in `recompute_spilled`.
+        self.body().spilled.store(old & (!unsure | needed), Ordering::Relaxed);
+    }
+
+    /// Returns the lines that the records of a line have passed, with a bit each.
+    fn spilled_into(self, line: usize) -> u16 {
+        let mut spilled = 0;
+        for slot in line * LINE..(line + 1) * LINE {
+            let Some(record) = self.record(slot) else { continue };
+            let mut passed = home(record.tag());
+            while passed != line {
+                spilled |= 1 << passed;
+                passed = (passed + 1) % LINES;
+            }
+        }
+        spilled
+    }
 }
 
 /// Returns the line of slots for a tag.
@@ -207,28 +225,5 @@ impl LeafRanks {
         self.slots[self.count] = slot as u8;
         self.count += 1;
         self.sorted = self.count;
-    }
-
-    /// Returns the rank of a slot. Compares sixteen ranks at once.
-    #[inline]
-    pub(in crate::wormhole) fn rank_of(&self, slot: usize) -> Option<usize> {
-        let (slot, chunks) = (slot as u8, self.slots.as_chunks::<LINE_OF_RANKS>().0);
-        // Without a branch for each, so that the compiler compares all at once.
-        let holds =
-            |ranks: &[u8; LINE_OF_RANKS]| ranks.iter().fold(0, |held, &at| held | u8::from(at == slot)) != 0;
-        let first = LINE_OF_RANKS * chunks.iter().position(holds)?;
-        let rank = first + self.slots[first..].iter().position(|&at| at == slot)?;
-        // Bytes after the ranks are old ones.
-        (rank < self.count).then_some(rank)
-    }
-
-    /// Removes a slot.
-    pub(in crate::wormhole) fn remove(&mut self, slot: usize) {
-        let Some(rank) = self.rank_of(slot) else { return };
-        self.slots.copy_within(rank + 1..self.count, rank);
-        self.count -= 1;
-        if rank < self.sorted {
-            self.sorted -= 1;
-        }
     }
 }
