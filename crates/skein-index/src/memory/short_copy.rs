@@ -45,7 +45,7 @@ mod tests {
     fn all_bytes_are_copied_and_no_others() {
         let source: Vec<u8> = (1..=70).collect();
         for len in 0..=70 {
-            let mut target = vec![0; 72];
+            let mut target = [0; 72];
             let (from, to) = (NonNull::from(&source[..]).cast(), NonNull::from(&mut target[1..]).cast());
             // SAFETY: both have so many bytes.
             unsafe { copy_short(from, to, len) };

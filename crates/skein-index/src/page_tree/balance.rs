@@ -11,8 +11,8 @@
 //! scatter free blocks of every size. So a page is filled by its neighbours' keys, as in a B*-tree,
 //! and not made larger.
 //!
-//! Source: Bayer and McCreight, "Organization and Maintenance of Large Ordered Indices" (1972), section
-//! 6, has the overflow into neighbours.
+//! Source: Bayer and others, "Organization and Maintenance of Large Ordered Indices" (1972), section 6,
+//! has the overflow into neighbours.
 
 use std::ops::Range;
 
@@ -141,15 +141,15 @@ impl<S: Slot, V: PageTreeSettings> PageTreeVariant<S, V> {
         let (parent, page) = (self.lock_parent(write.key, latch.link()), latch.page());
         let run = KeyRun::of_one(page);
         let more = entry_size(write.key.len() - page.prefix_len(), &write.value);
-        if let Some(shape) = self.shape_alone(&run, &parent, more, write.replaces) {
+        if let Some(shape) = Self::shape_alone(&run, &parent, more, write.replaces) {
             let new = self.fill(&run, 0..page.live(), shape, page.prefix());
             let key = write.key;
             self.write_new(&new, write);
             self.replace_one(parent, key, new.link(), guard);
             return Self::retire_page(latch, guard);
         }
-        let share = |both: &KeyRun| both.len() > 2 && self.is_room_in_two(both, more);
-        if let Ok(neighbour) = self.neighbour(&latch, &parent, share) {
+        let share = |both: &KeyRun| both.len() > 2 && Self::is_room_in_two(both, more);
+        if let Ok(neighbour) = Self::neighbour(&latch, &parent, share) {
             let both = Neighbours::new(latch, neighbour.0, &parent, neighbour.1);
             let run = KeyRun::of_two(&both);
             self.spread(&run, run.cut(), parent, both.at, write, guard);
@@ -166,13 +166,7 @@ impl<S: Slot, V: PageTreeSettings> PageTreeVariant<S, V> {
 
     /// Returns the shape of a page for the keys of a full page and an entry of `more` bytes, if
     /// there would be room for some further ones.
-    fn shape_alone(
-        &self,
-        run: &KeyRun,
-        parent: &Parent<'_>,
-        more: usize,
-        replaces: bool,
-    ) -> Option<PageShape> {
+    fn shape_alone(run: &KeyRun, parent: &Parent<'_>, more: usize, replaces: bool) -> Option<PageShape> {
         let page = run.pages[0];
         let (keys, bytes, prefix_len) = (page.live(), page.heap_bytes(), page.prefix_len());
         let standard = PageShape::standard::<S>(keys, bytes, prefix_len, V::WIDTH);
@@ -191,7 +185,7 @@ impl<S: Slot, V: PageTreeSettings> PageTreeVariant<S, V> {
     }
 
     /// Returns whether the keys of two pages and one more leave room in two new ones.
-    fn is_room_in_two(&self, both: &KeyRun, more: usize) -> bool {
+    fn is_room_in_two(both: &KeyRun, more: usize) -> bool {
         let (keys, prefix_len) = (both.len(), both.prefix_len());
         let bytes = both.heap_bytes();
         let shape = PageShape::standard::<S>(keys, bytes, prefix_len, V::WIDTH);
@@ -199,7 +193,7 @@ impl<S: Slot, V: PageTreeSettings> PageTreeVariant<S, V> {
     }
 
     /// Returns whether the keys of two pages fit into one new page.
-    fn is_room_in_one(&self, both: &KeyRun) -> bool {
+    fn is_room_in_one(both: &KeyRun) -> bool {
         let (keys, prefix_len) = (both.len(), both.prefix_len());
         if both.pages.iter().any(|page| page.live() == 0) {
             // An empty page has to go, whatever its neighbour holds.
@@ -213,7 +207,6 @@ impl<S: Slot, V: PageTreeSettings> PageTreeVariant<S, V> {
     /// Locks a neighbour of a locked page, if it is `wanted` and its lock is free. Returns it with
     /// the position of the first of both, else what came of the attempt.
     fn neighbour(
-        &self,
         latch: &PageLatch,
         parent: &Parent<'_>,
         wanted: impl Fn(&KeyRun) -> bool,
@@ -248,13 +241,11 @@ impl<S: Slot, V: PageTreeSettings> PageTreeVariant<S, V> {
     /// Writes a key to a new page that has room for it.
     fn write_new(&self, page: &PageLatch, write: PendingWrite<'_, S>) {
         let (rank, slot) = page.rank(&write.key[page.prefix_len()..], page.live());
-        match slot {
-            Some(slot) => page.set_value(slot, write.value),
-            None => {
-                let key = EntryKey::of(&self.base.arena, write.key, page.prefix_len());
-                page.add(rank, key, write.tag, write.value);
-            }
+        if let Some(slot) = slot {
+            return page.set_value(slot, write.value);
         }
+        let key = EntryKey::of(&self.base.arena, write.key, page.prefix_len());
+        page.add(rank, key, write.tag, write.value);
     }
 
     /// Links two new pages in place of the locked pages of a run, which is cut at a rank, and writes
@@ -307,7 +298,7 @@ impl<S: Slot, V: PageTreeSettings> PageTreeVariant<S, V> {
         if matches!(parent, Parent::Root(_)) {
             return self.shrink(latch, parent, key, guard);
         }
-        let (neighbour, at) = match self.neighbour(&latch, &parent, |both| self.is_room_in_one(both)) {
+        let (neighbour, at) = match Self::neighbour(&latch, &parent, |both| Self::is_room_in_one(both)) {
             Ok(neighbour) => neighbour,
             Err(outcome) => return outcome,
         };

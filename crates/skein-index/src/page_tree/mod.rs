@@ -15,13 +15,17 @@
 //!              its way by then
 //! ```
 //!
-//! A prototype of the index with rows in its leaves: values are words so far. Reading order: `page/`
-//! and `lanes.rs`, `node.rs` and `child.rs` (the structures), `lookup.rs`, `write.rs`, `latch.rs`,
-//! `replace.rs` (growth, splits, merges), then `cursor.rs`, `batch.rs`. Beside these: `teardown.rs`
-//! (drop), `check.rs` (all invariants), `variant.rs`.
+//! Values that own nothing and are short lie in the page, behind their keys: rows of the store do. Of
+//! all others the page has a word each.
+//!
+//! Reading order: `page/` and `lanes.rs`, `node.rs` and `child.rs` (the structures), `lookup.rs`,
+//! `write.rs`, `latch.rs`, `balance.rs` (full and sparse pages), `replace.rs` (nodes), then
+//! `cursor.rs`, `batch.rs`. Beside these: `teardown.rs` (drop), `check.rs` (all invariants),
+//! `variant.rs`.
 //!
 //! Sources: Masstree (2012), sections 4.6 and 4.8: permutation, batches. Wormhole (2019), section
-//! 3.2: tags. Graefe and Larson (2001): heads. Design: `docs/design/page-tree.md`.
+//! 3.2: tags. Graefe and Larson (2001): heads. Bayer and McCreight (1972): neighbours share their
+//! keys. Design: `docs/design/page-tree.md`.
 //!
 //! # Protocol
 //! 1. **Ranges never change.** A page or a node has the same range of keys from its creation to its

@@ -1,4 +1,4 @@
-//! Replacing pages and nodes: growth, splits and merges.
+//! Linking new pages, and replacing the nodes above them.
 //!
 //! ```text
 //!   page P is full           new pages L, R, locked           node N is replaced by N'
@@ -12,9 +12,9 @@
 //! In between both are reachable and both are locked, so they have the same content. A reader that
 //! reads an old page and finds it deleted starts again at the root.
 //!
-//! A node never changes, but for the words of its children. So if the number of children changes,
-//! the node is replaced too, in the same way. Nodes are small and cold, and a page splits once in
-//! thirty inserts or more.
+//! A node never changes, but for the words of its children. So if the number of children changes
+//! or a separator, the node is replaced too, in the same way. Nodes are small and cold, and this
+//! happens once in some fifteen inserts. `balance.rs` decides what becomes of pages.
 
 use skein_sync::reclaim::Guard;
 use skein_sync::spin::Backoff;

@@ -182,7 +182,7 @@ impl ExpiryIndex {
         let own = self.entries.collector().enter();
         let (end, mut cursor) = (end.to_be_bytes(), self.entries.cursor(&own));
         let (near, far) = before(&end);
-        walk(&mut cursor, near, far, ScanDirection::Forward, |entry, _| {
+        walk(&mut cursor, near, far, ScanDirection::Forward, |entry, ()| {
             let (at, key) = parts(entry);
             each(at, key)
         });
@@ -210,7 +210,7 @@ impl ExpiryIndex {
         let own = self.entries.collector().enter();
         let (mut cursor, mut found) = (self.entries.cursor(&own), Vec::new());
         let near = if place.is_empty() { Bound::Unbounded } else { Bound::Excluded(place) };
-        walk(&mut cursor, near, Bound::Unbounded, ScanDirection::Forward, |entry, _| {
+        walk(&mut cursor, near, Bound::Unbounded, ScanDirection::Forward, |entry, ()| {
             found.push(entry.to_vec());
             if found.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });

@@ -18,7 +18,15 @@ def open(
     *,
     engine: Literal["memory", "disk"] | None = None,
     durability: Literal["none", "buffered", "sync"] | None = None,
-    index: Literal["masstree", "wormhole", "cuckoo-trie", "mlp", "skip-list", "page-tree"] | None = None,
+    index: Literal[
+        "masstree",
+        "wormhole",
+        "cuckoo-trie",
+        "mlp",
+        "skip-list",
+        "page-tree",
+    ]
+    | None = None,
     cache_bytes: int | None = None,
     memory_limit: int | None = None,
     eviction: Literal[
@@ -88,7 +96,15 @@ def open(
 
 def memory(
     *,
-    index: Literal["masstree", "wormhole", "cuckoo-trie", "mlp", "skip-list", "page-tree"] | None = None,
+    index: Literal[
+        "masstree",
+        "wormhole",
+        "cuckoo-trie",
+        "mlp",
+        "skip-list",
+        "page-tree",
+    ]
+    | None = None,
     memory_limit: int | None = None,
     eviction: Literal[
         "volatile-lru",
