@@ -7,6 +7,10 @@
 
 #![cfg(not(skein_loom))]
 
+#[path = "support/numbers.rs"]
+mod numbers;
+
+use numbers::{EmbeddedNumber, NumberSlot};
 use skein_index::cuckoo_trie::variant::{CuckooOfLeastBits, CuckooTrieVariant};
 use skein_index::masstree::variant::{MasstreeOfWidth, MasstreeVariant};
 use skein_index::page_tree::variant::{PageTreeOfWidth, PageTreeVariant};
@@ -255,3 +259,32 @@ small!(cuckoo_trie, CuckooTrieVariant::<_, CuckooOfLeastBits<1>>::with_variant);
 small!(skip_list, SkipListVariant::<_, SkipListOf<2, 0>>::with_variant);
 small!(bare_skip_list, SkipListVariant::<_, BareSkipListOf<2, 0>>::with_variant);
 small!(mlp_index, MlpIndex::with_collector);
+
+/// Threads that change, remove and read values which lie in the pages. A block that a reader sees
+/// half written is noticed (`EmbeddedNumber`).
+#[test]
+fn embedded_values_are_whole() {
+    let index = &PageTreeVariant::<EmbeddedNumber, PageTreeOfWidth<4>>::with_variant(collector());
+    let barrier = &Barrier::new(usize::from(THREADS));
+    thread::scope(|scope| {
+        for thread in 0..THREADS {
+            scope.spawn(move || {
+                barrier.wait();
+                for round in 0..ROUNDS {
+                    let guard = index.collector().enter();
+                    let number = (round * 7 + thread * 5) % 24;
+                    let is_own = |value: u64| value / 1_000 == number.into();
+                    let value = u64::from(number) * 1_000 + u64::from(round % 1_000);
+                    let before = match (round + thread) % 4 {
+                        0 => index.remove(&key(number), &guard),
+                        1 => index.get(&key(number), &guard),
+                        _ => index.insert(&key(number), EmbeddedNumber::of(value), &guard).unwrap(),
+                    };
+                    assert!(before.is_none_or(is_own));
+                    let mut cursor = index.cursor(&guard);
+                    assert!(!cursor.seek(&key(number)) || cursor.value().is_some());
+                }
+            });
+        }
+    });
+}

@@ -266,8 +266,7 @@ impl<S: Slot, V: PageTreeSettings> PageTreeVariant<S, V> {
         let right_known = known(parent.separator_before(at + run.pages.len()));
         let half = |ranks: Range<usize>, known: usize| {
             let more = entry_size(key.len().saturating_sub(known), &write.value);
-            let base = known.min(shared_len);
-            let all = run.bytes::<S>(0..len, base).saturating_sub(len * (known - base));
+            let all = run.heap_bytes().saturating_sub(len * known.saturating_sub(shared_len));
             let shape = PageShape::standard::<S>(len, all, known, V::WIDTH);
             let shape = shape.at_least(ranks.len() + 1, run.bytes::<S>(ranks.clone(), known) + more);
             self.fill(run, ranks, shape, &separator[..known])

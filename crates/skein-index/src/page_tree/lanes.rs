@@ -42,6 +42,25 @@ pub(super) fn set<const BITS: u32>(words: &[AtomicU64], at: usize, value: u64) {
     word.store(others | value << shift, Ordering::Release);
 }
 
+/// Bytes of a word lie in this order: the position of a byte is flipped on big-endian processors.
+const FLIP: usize = if cfg!(target_endian = "big") { 7 } else { 0 };
+
+/// Sets a byte of an array that no other thread can reach yet.
+#[inline(always)]
+pub(super) fn init_byte(words: &[AtomicU64], at: usize, value: u8) {
+    assert!(at < size_of_val(words));
+    // SAFETY: inside the words, which are atomics, and which this thread alone reaches.
+    unsafe { words.as_ptr().cast::<u8>().cast_mut().add(at ^ FLIP).write(value) };
+}
+
+/// Sets a number of two bytes, as [`init_byte`].
+#[inline(always)]
+pub(super) fn init_pair(words: &[AtomicU64], at: usize, value: u16) {
+    assert!(2 * at < size_of_val(words));
+    // SAFETY: as in `init_byte`.
+    unsafe { words.as_ptr().cast::<u16>().cast_mut().add(at ^ (FLIP / 2)).write(value) };
+}
+
 /// Inserts a number at a position of an array of `count` numbers.
 #[inline(always)]
 pub(super) fn insert<const BITS: u32>(words: &[AtomicU64], at: usize, count: usize, value: u64) {
@@ -194,6 +213,17 @@ mod tests {
             inserts_and_removals::<BYTES>(capacity);
             inserts_and_removals::<PAIRS>(capacity);
         }
+    }
+
+    #[test]
+    fn new_numbers_are_those_that_are_read() {
+        let (bytes, pairs) = (words(2), words(4));
+        for at in 0..16 {
+            init_byte(&bytes, at, at as u8 + 3);
+            init_pair(&pairs, at, at as u16 * 1_000);
+        }
+        assert_eq!(list::<BYTES>(&bytes, 16), (3..19).collect::<Vec<_>>());
+        assert_eq!(list::<PAIRS>(&pairs, 16), (0..16).map(|at| at * 1_000).collect::<Vec<_>>());
     }
 
     #[test]

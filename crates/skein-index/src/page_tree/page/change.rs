@@ -157,16 +157,38 @@ impl Page {
     /// Appends the keys of `from` at some ranks. This page is not shared yet, has room for them, and
     /// its prefix belongs to the keys too.
     pub(in crate::page_tree) fn append<S: Slot>(self, arena: &Arena, from: Self, ranks: Range<usize>) {
+        let has_same_prefix = self.prefix_len() == from.prefix_len();
+        let mut count = self.live();
+        debug_assert!(count == self.used(), "a page that is not shared has no dead slots");
         for rank in ranks {
             let slot = from.slot_of(rank);
-            let key = match from.key_of(slot) {
-                far @ EntryKey::Far(..) if far.becomes_near(self.prefix_len()) => {
-                    EntryKey::Near(&from.rest(slot)[self.prefix_len() - from.prefix_len()..], &[])
-                }
-                far @ EntryKey::Far(..) => far,
-                EntryKey::Near(rest, _) => self.rebase(arena, from, rest),
+            if !S::EMBEDS {
+                self.value_at(count).store(from.value::<S>(slot), Ordering::Relaxed);
+            }
+            let (entry, head) = if has_same_prefix {
+                (self.copy_entry::<S>(from, slot), lanes::get::<PAIRS>(from.heads(), rank) as u16)
+            } else {
+                let key = self.moved_key(arena, from, slot);
+                (self.write_entry::<S>(key, from.entry_value(slot)), key.head(self.prefix_len()))
             };
-            self.add::<S>(self.live(), key, from.tag(slot), from.entry_value(slot));
+            self.lead_to(count, entry);
+            lanes::init_byte(self.tags(), count, from.tag(slot));
+            lanes::init_byte(self.order(), count, count as u8);
+            lanes::init_pair(self.heads(), count, head);
+            count += 1;
+        }
+        self.head().used.store(count as u8, Ordering::Relaxed);
+        self.set_live(count);
+    }
+
+    /// Returns the entry here for the key of a slot of a page with another prefix.
+    fn moved_key<'k>(self, arena: &Arena, from: Self, slot: usize) -> EntryKey<'k> {
+        match from.key_of(slot) {
+            far @ EntryKey::Far(..) if far.becomes_near(self.prefix_len()) => {
+                EntryKey::Near(&from.rest(slot)[self.prefix_len() - from.prefix_len()..], &[])
+            }
+            far @ EntryKey::Far(..) => far,
+            EntryKey::Near(rest, _) => self.rebase(arena, from, rest),
         }
     }
 

@@ -93,7 +93,10 @@ impl<'k> EntryKey<'k> {
             },
             Self::Far(..) => 0,
         };
-        u16::from_be_bytes([byte(0), byte(1)])
+        match self {
+            Self::Near([first, second, ..], _) => u16::from_be_bytes([*first, *second]),
+            _ => u16::from_be_bytes([byte(0), byte(1)]),
+        }
     }
 
     /// Writes the key. `mark` is [`WORD`] or 0.
