@@ -38,8 +38,15 @@ impl PageShape {
     /// Returns the shape of a page of `size` bytes for entries of `each` bytes.
     fn of_size<S: Slot>(size: usize, each: usize, prefix_len: usize, width: usize) -> Self {
         let room = size.saturating_sub(HEAD + prefix_len);
-        let slots = (room / (slot_bytes::<S>() + each)).clamp(1, width).next_multiple_of(SLOTS_STEP);
-        Self { slots, heap: room.saturating_sub(slot_bytes::<S>() * slots) }
+        let shape = |slots: usize| {
+            let slots = slots.max(SLOTS_STEP);
+            Self { slots, heap: room.saturating_sub(slot_bytes::<S>() * slots) }
+        };
+        let fitting = (room / (slot_bytes::<S>() + each)).clamp(1, width);
+        let keys = |shape: &Self| shape.slots.min(width).min(shape.heap / each.max(1));
+        let fewer = shape(fitting / SLOTS_STEP * SLOTS_STEP);
+        let more = shape(fitting.next_multiple_of(SLOTS_STEP));
+        if keys(&fewer) > keys(&more) { fewer } else { more }
     }
 
     /// Returns a shape for the same entries that takes at most `most` bytes.
