@@ -50,6 +50,10 @@ models! {
     a_split_hides_no_key(PREEMPTIONS, &["a", "b", "d", "e"], insert_c, find_ends);
     split_against_insert(PREEMPTIONS, &["a", "b", "d", "e"], insert_c, insert_f);
     split_against_scans(1, &["a", "b", "d", "e"], insert_c, scan_both_ways);
+    /// Incident: a split unlocked its new pages before it marked the old one as deleted. Consequence: a
+    /// reader with a place in the old page read what another write had replaced. Fix: the new pages
+    /// are unlocked last.
+    split_against_get_at(PREEMPTIONS, &["a", "b", "d", "e"], insert_c, update_a_and_find_it);
     /// The writer replaces the page when its heap is used up.
     update_against_get(PREEMPTIONS, &["a", "c"], update_c, find_c);
     two_updates(1, &["a", "c"], update_c, update_c_too);
@@ -134,4 +138,14 @@ fn scan_ends_of_six<S: NumberSlot>(index: &PageTreeModel<S>) {
 
 fn remove_c_and_d<S: NumberSlot>(index: &PageTreeModel<S>) {
     assert_eq!((remove(index, "c"), remove(index, "d")), (Some(2), Some(3)));
+}
+
+fn update_a_and_find_it<S: NumberSlot>(index: &PageTreeModel<S>) {
+    let guard = index.collector().enter();
+    let mut place = None;
+    index.locate_many(&[b"a"], &guard, |_, _, found| place = found);
+    assert_eq!(put(index, "a", 77), Some(0));
+    // SAFETY: the place is of this tree and key, and the guard is the same.
+    let found = unsafe { index.get_at(b"a", place.expect("a place"), &guard) };
+    assert_eq!(found, Some(77));
 }

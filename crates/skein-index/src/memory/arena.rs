@@ -4,6 +4,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use super::CACHE_LINE;
 use super::bin::Bin;
 use super::heap::Heap;
 use super::large_objects::{alloc_large, footprint, free_large, recount_large};
@@ -167,11 +168,12 @@ impl Arena {
         if size <= MAX_SMALL { size_of_class(class_of(size)) } else { footprint(size) }
     }
 
-    /// Returns the size of the largest object that occupies at most `size` bytes without rounding:
-    /// a size class for small ones.
+    /// Returns the largest size of at most `size` bytes without rounding: a size class for small
+    /// objects, whole cache lines for large ones.
     pub fn rounded_down(size: usize) -> usize {
-        let step = if size > 1024 { (1 << size.ilog2()) / 4 } else { 64 };
-        (size / step * step).max(64)
+        let is_class = (1025..=MAX_SMALL).contains(&size);
+        let step = if is_class { (1 << size.ilog2()) / 4 } else { CACHE_LINE };
+        (size / step * step).max(CACHE_LINE)
     }
 
     /// Returns the bytes of live objects of one part, rounding included. The number is exact while

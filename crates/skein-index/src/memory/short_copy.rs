@@ -1,5 +1,6 @@
 //! Copies of a few bytes without a call.
 
+use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 
 /// Copies `len` bytes, in words while there are some. For keys and small values, this is faster than
@@ -9,11 +10,14 @@ use std::ptr::NonNull;
 /// There are `len` readable bytes at `from` and `len` writable ones at `to`, which do not overlap.
 #[inline(always)]
 pub unsafe fn copy_short(from: NonNull<u8>, to: NonNull<u8>, len: usize) {
-    /// Copies one value of type `T` at an offset.
+    /// Copies one value of type `T` at an offset. Some of its bytes may be padding.
     #[inline(always)]
     unsafe fn copy<T>(from: NonNull<u8>, to: NonNull<u8>, at: usize) {
         // SAFETY: the caller has checked that the value lies within the bytes.
-        unsafe { to.add(at).cast::<T>().write_unaligned(from.add(at).cast::<T>().read_unaligned()) }
+        unsafe {
+            let value = from.add(at).cast::<MaybeUninit<T>>().read_unaligned();
+            to.add(at).cast::<MaybeUninit<T>>().write_unaligned(value);
+        }
     }
     // SAFETY: all offsets are such that the value ends within `len`.
     unsafe {

@@ -152,7 +152,8 @@ impl<S: Slot, V: PageTreeSettings> PageTreeVariant<S, V> {
         if let Ok(neighbour) = Self::neighbour(&latch, &parent, share) {
             let both = Neighbours::new(latch, neighbour.0, &parent, neighbour.1);
             let run = KeyRun::of_two(&both);
-            self.spread(&run, run.cut(), parent, both.at, write, guard);
+            // Unlocked last, when the old pages are deleted (invariant 5 of pages).
+            let _new = self.spread(&run, run.cut(), parent, both.at, write, guard);
             Self::retire_page(both.left, guard);
             return Self::retire_page(both.right, guard);
         }
@@ -160,7 +161,8 @@ impl<S: Slot, V: PageTreeSettings> PageTreeVariant<S, V> {
         // Keys that come in order fill their pages.
         let in_order = !write.replaces && (rank == page.live() || rank == 0);
         let at = position(&parent);
-        self.spread(&run, if in_order { rank } else { run.cut() }, parent, at, write, guard);
+        let cut = if in_order { rank } else { run.cut() };
+        let _new = self.spread(&run, cut, parent, at, write, guard);
         Self::retire_page(latch, guard);
     }
 
@@ -249,7 +251,9 @@ impl<S: Slot, V: PageTreeSettings> PageTreeVariant<S, V> {
     }
 
     /// Links two new pages in place of the locked pages of a run, which is cut at a rank, and writes
-    /// a key to one of them. The run begins at position `at` of the parent.
+    /// a key to one of them. The run begins at position `at` of the parent. Returns the new pages: the
+    /// caller unlocks them after it has deleted the old ones.
+    #[must_use]
     fn spread(
         &self,
         run: &KeyRun,
@@ -258,7 +262,7 @@ impl<S: Slot, V: PageTreeSettings> PageTreeVariant<S, V> {
         at: usize,
         write: PendingWrite<'_, S>,
         guard: &impl Guard,
-    ) {
+    ) -> [PageLatch; 2] {
         let (key, len, shared_len) = (write.key, run.len(), run.prefix_len());
         let separator = separator_at(run, cut, key);
         let known = |fence: Option<Vec<u8>>| fence.map_or(shared_len, |fence| shared(&fence, &separator));
@@ -284,6 +288,7 @@ impl<S: Slot, V: PageTreeSettings> PageTreeVariant<S, V> {
                 unsafe { page.retire_keys_near(ranks, known, guard) };
             }
         }
+        [left, right]
     }
 
     /// Merges a sparse locked page with a neighbour, if both fit into one page and the neighbour's

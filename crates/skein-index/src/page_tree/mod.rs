@@ -24,7 +24,7 @@
 //! `variant.rs`.
 //!
 //! Sources: Masstree (2012), sections 4.6 and 4.8: permutation, batches. Wormhole (2019), section
-//! 3.2: tags. Graefe and Larson (2001): heads. Bayer and McCreight (1972): neighbours share their
+//! 3.2: tags. Graefe and Larson (2001): heads. Bayer and others (1972): neighbours share their
 //! keys. Design: `docs/design/page-tree.md`.
 //!
 //! # Protocol

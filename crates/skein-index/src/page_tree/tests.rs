@@ -84,3 +84,19 @@ fn random_keys_fill_their_pages() {
     let stats = index.check().unwrap();
     assert!(100 * stats.keys >= 70 * stats.slots, "the pages are not full: {stats:?}");
 }
+
+/// Incident: prefixes of more than 8 KiB left the pages without room, because their size was rounded
+/// down to a class that does not exist. Consequence: a page for each eight keys. Fix: only sizes with
+/// classes are rounded.
+#[test]
+fn pages_with_long_prefixes_have_room() {
+    for prefix in [7_000, 30_000] {
+        let mut index = PageTree::<Inline<u64>>::new();
+        for number in 0..if cfg!(miri) { 20 } else { 1_500_u64 } {
+            let key = [vec![b'p'; prefix].as_slice(), &number.wrapping_mul(7_919).to_be_bytes()].concat();
+            index.insert(&key, Inline(number), &index.collector().enter()).unwrap();
+        }
+        let stats = index.check().unwrap();
+        assert!(stats.keys >= 25 * (stats.pages - 1), "{stats:?}");
+    }
+}

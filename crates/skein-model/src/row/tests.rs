@@ -147,6 +147,7 @@ fn rows_of_plain_bytes_are_embedded() {
     let embedded = |mut row: Row, version: u64, check: &dyn Fn(RowRef<'_>)| {
         row.set_version(version);
         let (stamp, size) = (row.as_ref().stamp(), row.embedded_size().expect("it is embedded"));
+        let weight = row.as_ref().weight();
         let mut space = [[0_u64; 40]; 2];
         let [first, second] = space.each_mut().map(|space| NonNull::from(space).cast::<u8>());
         // SAFETY: both spaces have room, and are used through these pointers alone.
@@ -159,6 +160,7 @@ fn rows_of_plain_bytes_are_embedded() {
                 let row = RowRef { start: place, row: PhantomData };
                 assert_eq!((row.version(), row.stamp(), row.is_embedded()), (version, stamp, true));
                 assert!(row.memory() == size && row.usage(b"key") < size + NODE_SHARE);
+                assert_eq!(row.weight(), weight, "a member that moves into its index weighs the same");
                 row.restamp(7 << 52);
                 row.mark_removed();
                 assert_eq!((row.version(), row.stamp()), (version, 7 << 52));

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use super::age_clock::{EMBEDDED, REMOVED};
-use super::{BLOCKS_FOOTPRINT, ResidentCollection, RowKind, RowRef, UPPER_SHIFT, alloc};
+use super::{BLOCKS_FOOTPRINT, BODY, ResidentCollection, RowKind, RowRef, UPPER_SHIFT, alloc};
 use crate::column_table::ColumnTable;
 
 /// Bytes that a key uses in the nodes of an index in memory, about.
@@ -49,6 +49,13 @@ impl RowRef<'_> {
     #[inline]
     pub fn memory(self) -> usize {
         if self.is_embedded() { self.size() } else { alloc::footprint(self.size()) + self.blocks_bytes() }
+    }
+
+    /// Returns the bytes that the row uses or would use outside an index. Unlike
+    /// [`memory`](Self::memory), this does not depend on where the row lies.
+    #[inline]
+    pub fn weight(self) -> usize {
+        alloc::footprint(self.size() - self.body_start() + BODY) + self.blocks_bytes()
     }
 
     /// Returns about the same as [`memory`](Self::memory), without the rounding.

@@ -124,10 +124,11 @@ pub(crate) fn member_key<'k>(buffer: &'k mut Vec<u8>, id: u64, member: &[u8]) ->
     buffer
 }
 
-/// Returns the bytes that a member uses outside the nodes of its index: its name and its row.
+/// Returns the bytes that a member uses outside the nodes of its index: its name and its row. A row
+/// that lies in a node weighs the same.
 #[inline]
 pub(crate) fn weight(name: &[u8], row: RowRef<'_>) -> usize {
-    name.len() + row.memory()
+    name.len() + row.weight()
 }
 
 /// Returns the score in the row of a member of a collection of this kind.
