@@ -67,6 +67,9 @@
 // For scans that read ahead; it has no latches.
 #define SKEIN_INDEX_SKIP_LIST 5
 
+// For many small rows in little memory, and for long scans.
+#define SKEIN_INDEX_PAGE_TREE 6
+
 // The default of the option `eviction`.
 #define SKEIN_EVICTION_DEFAULT 0
 
