@@ -6,8 +6,8 @@
 //! ```
 //!
 //! Each model runs the crate's own code with two threads, over words and over embedded values. A
-//! thread may be interrupted at each access to a version, to a lock and to the root. The arrays of a
-//! page are plain atomics here, between which no thread is interrupted; the stress tests are for
+//! thread may be interrupted at each access to a version, to a lock and to the root. The arrays of
+//! a page are plain atomics here, between which no thread is interrupted; the stress tests are for
 //! these.
 #![cfg(all(skein_loom, not(feature = "shuttle")))]
 #![cfg(not(feature = "planted-bugs"))]
@@ -50,9 +50,9 @@ models! {
     a_split_hides_no_key(PREEMPTIONS, &["a", "b", "d", "e"], insert_c, find_ends);
     split_against_insert(PREEMPTIONS, &["a", "b", "d", "e"], insert_c, insert_f);
     split_against_scans(1, &["a", "b", "d", "e"], insert_c, scan_both_ways);
-    /// Incident: a split unlocked its new pages before it marked the old one as deleted. Consequence: a
-    /// reader with a place in the old page read what another write had replaced. Fix: the new pages
-    /// are unlocked last.
+    /// Incident: a split unlocked its new pages before it marked the old one as deleted.
+    /// Consequence: a reader with a place in the old page read what another write had replaced.
+    /// Fix: the new pages are unlocked last.
     split_against_get_at(PREEMPTIONS, &["a", "b", "d", "e"], insert_c, update_a_and_find_it);
     /// The writer replaces the page when its heap is used up.
     update_against_get(PREEMPTIONS, &["a", "c"], update_c, find_c);

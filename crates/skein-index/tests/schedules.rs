@@ -3,7 +3,8 @@
 //! lookups, writes and scans in the same run.
 //!
 //! ```sh
-//! RUSTFLAGS="--cfg skein_loom" cargo test --release -p skein-index --features shuttle --test schedules
+//! RUSTFLAGS="--cfg skein_loom" cargo test --release -p skein-index --features shuttle --test
+//! schedules
 //! ```
 //!
 //! Nodes are narrow. A run starts with so few keys that nodes split, or so many that they merge.

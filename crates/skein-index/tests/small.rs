@@ -81,27 +81,31 @@ fn life_of_keys(index: &impl OrderedIndex<Boxed<u16>>) {
     assert!(index.is_empty());
 }
 
-fn crowd_of_threads(index: &impl OrderedIndex<Boxed<u16>>) {
-    let barrier = &Barrier::new(usize::from(THREADS));
+/// Runs `step` in several threads, with the numbers of thread and round.
+fn crowd(step: impl Fn(u16, u16) + Sync) {
+    let (step, barrier) = (&step, &Barrier::new(usize::from(THREADS)));
     thread::scope(|scope| {
         for thread in 0..THREADS {
             scope.spawn(move || {
                 barrier.wait();
-                for round in 0..ROUNDS {
-                    let guard = index.collector().enter();
-                    let number = (round * 7 + thread * 5) % 24;
-                    match (round + thread) % 3 {
-                        0 => assert!(index.remove(&key(number), &guard).is_none_or(|&value| value == number)),
-                        1 => assert!(walked_once(index, &guard).is_sorted()),
-                        _ => assert!(
-                            index
-                                .insert(&key(number), Boxed::new(number), &guard)
-                                .unwrap()
-                                .is_none_or(|&value| value == number)
-                        ),
-                    }
-                }
+                (0..ROUNDS).for_each(|round| step(thread, round));
             });
+        }
+    });
+}
+
+fn crowd_of_threads(index: &impl OrderedIndex<Boxed<u16>>) {
+    crowd(|thread, round| {
+        let guard = index.collector().enter();
+        let number = (round * 7 + thread * 5) % 24;
+        let is_own = |value: &u16| *value == number;
+        match (round + thread) % 3 {
+            0 => assert!(index.remove(&key(number), &guard).is_none_or(is_own)),
+            1 => assert!(walked_once(index, &guard).is_sorted()),
+            _ => {
+                let before = index.insert(&key(number), Boxed::new(number), &guard).unwrap();
+                assert!(before.is_none_or(is_own));
+            }
         }
     });
 }
@@ -265,27 +269,19 @@ small!(mlp_index, MlpIndex::with_collector);
 #[test]
 fn embedded_values_are_whole() {
     let index = &PageTreeVariant::<EmbeddedNumber, PageTreeOfWidth<4>>::with_variant(collector());
-    let barrier = &Barrier::new(usize::from(THREADS));
-    thread::scope(|scope| {
-        for thread in 0..THREADS {
-            scope.spawn(move || {
-                barrier.wait();
-                for round in 0..ROUNDS {
-                    let guard = index.collector().enter();
-                    let number = (round * 7 + thread * 5) % 24;
-                    let is_own = |value: u64| value / 1_000 == number.into();
-                    let value = u64::from(number) * 1_000 + u64::from(round % 1_000);
-                    let before = match (round + thread) % 4 {
-                        0 => index.remove(&key(number), &guard),
-                        1 => index.get(&key(number), &guard),
-                        _ => index.insert(&key(number), EmbeddedNumber::of(value), &guard).unwrap(),
-                    };
-                    assert!(before.is_none_or(is_own));
-                    let mut cursor = index.cursor(&guard);
-                    assert!(!cursor.seek(&key(number)) || cursor.value().is_some());
-                }
-            });
-        }
+    crowd(|thread, round| {
+        let guard = index.collector().enter();
+        let number = (round * 7 + thread * 5) % 24;
+        let is_own = |value: u64| value / 1_000 == number.into();
+        let value = u64::from(number) * 1_000 + u64::from(round % 1_000);
+        let before = match (round + thread) % 4 {
+            0 => index.remove(&key(number), &guard),
+            1 => index.get(&key(number), &guard),
+            _ => index.insert(&key(number), EmbeddedNumber::of(value), &guard).unwrap(),
+        };
+        assert!(before.is_none_or(is_own));
+        let mut cursor = index.cursor(&guard);
+        assert!(!cursor.seek(&key(number)) || cursor.value().is_some());
     });
 }
 

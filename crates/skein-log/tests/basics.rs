@@ -56,9 +56,9 @@ fn a_file_in_the_place_of_the_folder_is_a_clear_error() {
     assert!(matches!(opened, Err(LogError::NotAFolder { .. })), "{opened:?}");
 }
 
-/// Incident: a folder in the place of a segment that no manifest names yet was skipped. Consequence:
-/// the log opened, failed to make this segment, and stopped writes; a command ended as if its disk
-/// were full. Fix: whatever has a segment's name and is no file is damage.
+/// Incident: a folder in the place of a segment that no manifest names yet was skipped.
+/// Consequence: the log opened, failed to make this segment, and stopped writes; a command ended as
+/// if its disk were full. Fix: whatever has a segment's name and is no file is damage.
 #[test]
 fn a_folder_in_the_place_of_a_segment_is_damage() {
     let dir = tempfile::tempdir().unwrap();

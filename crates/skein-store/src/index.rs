@@ -154,24 +154,11 @@ impl StoreIndex {
         guard: &'g LocalGuard<'_>,
     ) -> Result<Computed<'g, Row>, IndexError> {
         let mut change = Some(change);
-        self.decide(
-            key,
-            &mut |current| change.take().map_or(ComputeAction::Keep, |change| change(current)),
-            guard,
-        )
-    }
-
-    /// As [`compute`](Self::compute). The decision is a trait object, so that this is compiled
-    /// once.
-    fn decide<'g>(
-        &'g self,
-        key: &[u8],
-        decision: RowDecision<'_>,
-        guard: &'g LocalGuard<'_>,
-    ) -> Result<Computed<'g, Row>, IndexError> {
-        #[cfg(test)]
-        self.plant(key)?;
-        each!(self, index => index.compute(key, decision, guard))
+        let decision = &mut |current: Option<RowRef<'_>>| {
+            change.take().map_or(ComputeAction::Keep, |change| change(current))
+        };
+        // SAFETY: there is no place.
+        unsafe { self.compute_at(key, None, decision, guard) }
     }
 
     /// Looks up keys that are about to be written, as [`get_many`](Self::get_many). Also passes the
@@ -189,9 +176,12 @@ impl StoreIndex {
                     found(at, row, place.map(IndexPlace::Masstree));
                 });
             }
-            Self::PageTree(index) => index.locate_many(keys, guard, &mut |at, row, place: Option<_>| {
-                found(at, row, place.map(IndexPlace::PageTree));
-            }),
+            Self::PageTree(index) => {
+                // A trait object, so that this is compiled once.
+                let found: &mut dyn FnMut(usize, Option<RowRef<'g>>, Option<_>) =
+                    &mut |at, row, place: Option<_>| found(at, row, place.map(IndexPlace::PageTree));
+                index.locate_many(keys, guard, found);
+            }
             other => other.look_up(keys, guard, &mut |at, row| found(at, row, None)),
         }
     }
@@ -220,7 +210,8 @@ impl StoreIndex {
         }
     }
 
-    /// Changes a key as [`compute`](Self::compute), starting at the key's place if it is known.
+    /// Changes a key as [`compute`](Self::compute), starting at the key's place if it is known. The
+    /// decision is a trait object, so that this is compiled once.
     ///
     /// # Safety
     /// [`locate_many`](Self::locate_many) returned the place for an equal key, under a guard that

@@ -128,7 +128,8 @@ fn weighed(index: IndexKind, what: &str, keys: u32, fill: impl Fn(&mut skein_sto
     let scale = MemoryScale::new(index, what == "large");
     let mut session = scale.store.session();
     filled(&mut session, 0);
-    // The pages and nodes of a page tree have a dozen sizes, each with a span that is partly filled.
+    // The pages and nodes of a page tree have a dozen sizes, each with a span that is partly
+    // filled.
     let slack = if index == IndexKind::PageTree { 16 * SPAN } else { 0 };
     scale.agrees(what, 5 << 20, slack, || scale.look().1);
     for i in 0..removed {

@@ -15,8 +15,8 @@
 //! all that a reclamation callback has.
 //!
 //! Read the files in this order: `size_class.rs`, `span.rs`, `bin.rs`, `heap.rs`, `pages.rs`,
-//! `arena.rs`; then `large_objects.rs`, `atomic_words.rs`, `growing_words.rs`. `short_copy.rs` copies
-//! a few bytes.
+//! `arena.rs`; then `large_objects.rs`, `atomic_words.rs`, `growing_words.rs`. `short_copy.rs`
+//! copies a few bytes.
 //!
 //! # Invariants
 //! Safety comments in this folder cite these by number.

@@ -3,8 +3,8 @@
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 
-/// Copies `len` bytes, in words while there are some. For keys and small values, this is faster than
-/// a call of `memcpy`.
+/// Copies `len` bytes, in words while there are some. For keys and small values, this is faster
+/// than a call of `memcpy`.
 ///
 /// # Safety
 /// There are `len` readable bytes at `from` and `len` writable ones at `to`, which do not overlap.

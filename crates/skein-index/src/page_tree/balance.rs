@@ -11,8 +11,8 @@
 //! scatter free blocks of every size. So a page is filled by its neighbours' keys, as in a B*-tree,
 //! and not made larger.
 //!
-//! Source: Bayer and others, "Organization and Maintenance of Large Ordered Indices" (1972), section 6,
-//! has the overflow into neighbours.
+//! Source: Bayer and others, "Organization and Maintenance of Large Ordered Indices" (1972),
+//! section 6, has the overflow into neighbours.
 
 use std::ops::Range;
 
@@ -97,6 +97,11 @@ impl KeyRun {
         self.pages.iter().map(bytes).sum()
     }
 
+    /// Returns the shape of the pages of an index with such keys.
+    fn standard<S: Slot>(&self, width: usize) -> PageShape {
+        PageShape::standard::<S>(self.len(), self.heap_bytes(), self.prefix_len(), width)
+    }
+
     /// Returns the part of some ranks in each page.
     fn parts(&self, ranks: Range<usize>) -> impl Iterator<Item = (Page, Range<usize>)> {
         let mut before = 0;
@@ -149,8 +154,8 @@ impl<S: Slot, V: PageTreeSettings> PageTreeVariant<S, V> {
             return Self::retire_page(latch, guard);
         }
         let share = |both: &KeyRun| both.len() > 2 && Self::is_room_in_two(both, more);
-        if let Ok(neighbour) = Self::neighbour(&latch, &parent, share) {
-            let both = Neighbours::new(latch, neighbour.0, &parent, neighbour.1);
+        if let Ok((neighbour, at)) = Self::neighbour(&latch, &parent, share) {
+            let both = Neighbours::new(latch, neighbour, &parent, at);
             let run = KeyRun::of_two(&both);
             // Unlocked last, when the old pages are deleted (invariant 5 of pages).
             let _new = self.spread(&run, run.cut(), parent, both.at, write, guard);
@@ -171,7 +176,7 @@ impl<S: Slot, V: PageTreeSettings> PageTreeVariant<S, V> {
     fn shape_alone(run: &KeyRun, parent: &Parent<'_>, more: usize, replaces: bool) -> Option<PageShape> {
         let page = run.pages[0];
         let (keys, bytes, prefix_len) = (page.live(), page.heap_bytes(), page.prefix_len());
-        let standard = PageShape::standard::<S>(keys, bytes, prefix_len, V::WIDTH);
+        let standard = run.standard::<S>(V::WIDTH);
         // The only page of an index grows step by step.
         let most = if matches!(parent, Parent::Root(_)) { 2 * page.size() } else { usize::MAX };
         let shape = standard.within::<S>(most, keys, bytes, prefix_len, V::WIDTH);
@@ -188,22 +193,17 @@ impl<S: Slot, V: PageTreeSettings> PageTreeVariant<S, V> {
 
     /// Returns whether the keys of two pages and one more leave room in two new ones.
     fn is_room_in_two(both: &KeyRun, more: usize) -> bool {
-        let (keys, prefix_len) = (both.len(), both.prefix_len());
-        let bytes = both.heap_bytes();
-        let shape = PageShape::standard::<S>(keys, bytes, prefix_len, V::WIDTH);
-        shape.holds((keys + 1).div_ceil(2), (bytes + more).div_ceil(2), SHARE_OF_TWO, V::WIDTH)
+        let (keys, bytes) = ((both.len() + 1).div_ceil(2), (both.heap_bytes() + more).div_ceil(2));
+        both.standard::<S>(V::WIDTH).holds(keys, bytes, SHARE_OF_TWO, V::WIDTH)
     }
 
     /// Returns whether the keys of two pages fit into one new page.
     fn is_room_in_one(both: &KeyRun) -> bool {
-        let (keys, prefix_len) = (both.len(), both.prefix_len());
         if both.pages.iter().any(|page| page.live() == 0) {
             // An empty page has to go, whatever its neighbour holds.
-            return keys <= V::WIDTH;
+            return both.len() <= V::WIDTH;
         }
-        let bytes = both.heap_bytes();
-        let shape = PageShape::standard::<S>(keys, bytes, prefix_len, V::WIDTH);
-        shape.holds(keys, bytes, SHARE_MERGED, V::WIDTH)
+        both.standard::<S>(V::WIDTH).holds(both.len(), both.heap_bytes(), SHARE_MERGED, V::WIDTH)
     }
 
     /// Locks a neighbour of a locked page, if it is `wanted` and its lock is free. Returns it with
@@ -229,13 +229,8 @@ impl<S: Slot, V: PageTreeSettings> PageTreeVariant<S, V> {
     /// Returns a new, locked page with the keys of some ranks.
     fn fill(&self, run: &KeyRun, ranks: Range<usize>, shape: PageShape, prefix: &[u8]) -> PageLatch {
         let page = Page::new::<S>(&self.base.arena, shape, NEW_PAGE, prefix);
-        let first = run.pages[0];
-        if run.pages.len() == 1 && ranks.len() == first.used() && prefix.len() == first.prefix_len() {
-            page.copy::<S>(first);
-        } else {
-            for (from, ranks) in run.parts(ranks) {
-                page.append::<S>(&self.base.arena, from, ranks);
-            }
+        for (from, ranks) in run.parts(ranks) {
+            page.append::<S>(&self.base.arena, from, ranks);
         }
         PageLatch::of_new(page)
     }
@@ -250,9 +245,9 @@ impl<S: Slot, V: PageTreeSettings> PageTreeVariant<S, V> {
         page.add(rank, key, write.tag, write.value);
     }
 
-    /// Links two new pages in place of the locked pages of a run, which is cut at a rank, and writes
-    /// a key to one of them. The run begins at position `at` of the parent. Returns the new pages: the
-    /// caller unlocks them after it has deleted the old ones.
+    /// Links two new pages in place of the locked pages of a run, which is cut at a rank, and
+    /// writes a key to one of them. The run begins at position `at` of the parent. Returns the new
+    /// pages: the caller unlocks them after it has deleted the old ones.
     #[must_use]
     fn spread(
         &self,
@@ -319,8 +314,8 @@ impl<S: Slot, V: PageTreeSettings> PageTreeVariant<S, V> {
         MergeOutcome::Merged
     }
 
-    /// Replaces the only page of an index by a smaller one, if that saves a quarter of its memory, and
-    /// by a first page if it is empty.
+    /// Replaces the only page of an index by a smaller one, if that saves a quarter of its memory,
+    /// and by a first page if it is empty.
     fn shrink(&self, latch: PageLatch, parent: Parent<'_>, key: &[u8], guard: &impl Guard) -> MergeOutcome {
         let (live, prefix_len) = (latch.live(), latch.prefix_len());
         let shape = PageShape::after_removals(live, latch.heap_bytes(), V::WIDTH);
@@ -334,8 +329,8 @@ impl<S: Slot, V: PageTreeSettings> PageTreeVariant<S, V> {
     }
 }
 
-/// Returns the shortest separator between the ranks `cut - 1` and `cut` of a run to which `key` will
-/// be added: at an end, between the key and its neighbour.
+/// Returns the shortest separator between the ranks `cut - 1` and `cut` of a run to which `key`
+/// will be added: at an end, between the key and its neighbour.
 fn separator_at(run: &KeyRun, cut: usize, key: &[u8]) -> Vec<u8> {
     let left = if cut == 0 { key.to_vec() } else { run.key(cut - 1) };
     let mut right = if cut == run.len() { key.to_vec() } else { run.key(cut) };

@@ -10,10 +10,10 @@
 //!
 //! All keys that reach a node share the *known* bytes, because both separators around the node do.
 //! A search compares the rest of the prefix once, and then the next eight bytes of the key with
-//! the heads, without branches. Only if a head is equal does it compare strings. Sources: prefix and
-//! suffix truncation are of Bayer and Unterauer, "Prefix B-Trees" (1977), the heads of Graefe and
-//! Larson, "B-Tree Indexes and CPU Caches" (2001). FB+-tree (VLDB 2025) compares one byte of all
-//! separators at a time instead; here that took twice the instructions.
+//! the heads, without branches. Only if a head is equal does it compare strings. Sources: prefix
+//! and suffix truncation are of Bayer and Unterauer, "Prefix B-Trees" (1977), the heads of Graefe
+//! and Larson, "B-Tree Indexes and CPU Caches" (2001). FB+-tree (VLDB 2025) compares one byte of
+//! all separators at a time instead; here that took twice the instructions.
 //!
 //! # Invariants
 //! 1. A node is used only while it is live: it was reached under a guard that is still held, or it
@@ -388,8 +388,8 @@ fn head_of(key: &[u8], from: usize) -> u64 {
     }
 }
 
-/// Returns the position of the first of the ascending heads that is at least `wanted`, or else their
-/// number.
+/// Returns the position of the first of the ascending heads that is at least `wanted`, or else
+/// their number.
 #[inline(always)]
 fn first_at_least(heads: &[u64], wanted: u64) -> usize {
     let (mut start, mut count) = (0, heads.len());

@@ -9,8 +9,8 @@ use crate::slot::Inline;
 use skein_sync::reclaim::Collector;
 
 /// Incident: a long key may end with its page's prefix, or one byte behind it, and its head was
-/// read from the bytes behind the key. Consequence: ranks were out of order, and a removal took away
-/// another key. Fix: missing bytes count as zeros.
+/// read from the bytes behind the key. Consequence: ranks were out of order, and a removal took
+/// away another key. Fix: missing bytes count as zeros.
 #[test]
 fn a_long_key_may_end_with_its_pages_prefix() {
     let mut index =
@@ -85,9 +85,9 @@ fn random_keys_fill_their_pages() {
     assert!(100 * stats.keys >= 70 * stats.slots, "the pages are not full: {stats:?}");
 }
 
-/// Incident: prefixes of more than 8 KiB left the pages without room, because their size was rounded
-/// down to a class that does not exist. Consequence: a page for each eight keys. Fix: only sizes with
-/// classes are rounded.
+/// Incident: prefixes of more than 8 KiB left the pages without room, because their size was
+/// rounded down to a class that does not exist. Consequence: a page for each eight keys. Fix: only
+/// sizes with classes are rounded.
 #[test]
 fn pages_with_long_prefixes_have_room() {
     for prefix in [7_000, 30_000] {

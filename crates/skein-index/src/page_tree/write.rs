@@ -85,13 +85,16 @@ impl<S: Slot, V: PageTreeSettings> PageTreeVariant<S, V> {
         value: EntryValue<S>,
         guard: &impl Guard,
     ) {
-        if S::EMBEDS && !latch.has_room(latch.entry_size_with(slot, &value)) {
+        if !S::EMBEDS {
+            return latch.set_value(slot, value);
+        }
+        if !latch.has_room(latch.entry_size_with(slot, &value)) {
             return self.make_room(latch, PendingWrite { key, tag, value, replaces: true }, guard);
         }
         let dead = latch.dead_eighths();
         latch.set_value(slot, value);
         // Values that shrink leave pages with few keys.
-        if S::EMBEDS && latch.dead_eighths() > dead && 2 * latch.live() <= V::WIDTH {
+        if latch.dead_eighths() > dead && 2 * latch.live() <= V::WIDTH {
             self.merge_sparse(latch, key, guard);
         }
     }

@@ -1,10 +1,10 @@
-//! A leaf as a cursor sees it: the number of its keys at one moment, and the prefetched records from
-//! the cursor's position on.
+//! A leaf as a cursor sees it: the number of its keys at one moment, and the prefetched records
+//! from the cursor's position on.
 //!
-//! The view reads ranks and slots in the leaf, several at a time and some steps ahead of the cursor,
-//! so that the records' cache lines are already on their way. After each such read it checks the
-//! leaf's version: while the version is unchanged, ranks and slots belong together. If it has
-//! changed, the view ends there, and the cursor seeks again from its current key.
+//! The view reads ranks and slots in the leaf, several at a time and some steps ahead of the
+//! cursor, so that the records' cache lines are already on their way. After each such read it
+//! checks the leaf's version: while the version is unchanged, ranks and slots belong together. If
+//! it has changed, the view ends there, and the cursor seeks again from its current key.
 
 use std::marker::PhantomData;
 

@@ -382,7 +382,8 @@ fn values_live_as_long_as_snapshots_show_them() {
     }
     guard.flush();
     drop(guard);
-    // A flush keeps a batch with fewer items than there are guards: once in fifty runs one waited here.
+    // A flush keeps a batch with fewer items than there are guards: once in fifty runs one waited
+    // here.
     assert!(alive.load(Ordering::Relaxed) <= 8, "only values in the last batches of threads wait");
     drop(list);
     assert_eq!(alive.load(Ordering::Relaxed), 0);

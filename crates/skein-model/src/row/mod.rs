@@ -31,11 +31,11 @@
 //!
 //! # Files
 //!
-//! `alloc` makes and frees rows, `slot` gives them to an index. A table (`ColumnTable`) and `block` are the two forms of columns,
-//! `merge` makes rows of columns, `columns` reads them. `buffer` encodes rows for the disk engine.
-//! `collection` has rows that stand for a collection, which rows in memory share
-//! (`shared_collection`). `usage` counts the memory of a row,
-//! `age_clock` its last use, `use_count` its frequency of use.
+//! `alloc` makes and frees rows, `slot` gives them to an index. A table (`ColumnTable`) and `block`
+//! are the two forms of columns, `merge` makes rows of columns, `columns` reads them. `buffer`
+//! encodes rows for the disk engine. `collection` has rows that stand for a collection, which rows
+//! in memory share (`shared_collection`). `usage` counts the memory of a row, `age_clock` its last
+//! use, `use_count` its frequency of use.
 //!
 //! # Invariants
 //! 1. A [`Row`] owns its allocation. The size of the allocation follows from the tag; kind, body
@@ -380,7 +380,8 @@ impl<'g> RowRef<'g> {
     /// Returns the version. Every write to a key increases it, also across a removal.
     #[inline]
     pub fn version(self) -> u64 {
-        // SAFETY: the row lives for `'g` (invariant 5), and these bytes do not change (invariant 2).
+        // SAFETY: the row lives for `'g` (invariant 5), and these bytes do not change (invariant
+        // 2).
         let (low, middle) = unsafe {
             let start = self.start.add(VERSION);
             (start.cast::<u32>().read_unaligned(), start.add(4).cast::<u16>().read_unaligned())
@@ -389,8 +390,8 @@ impl<'g> RowRef<'g> {
         (lower | self.upper_bits()) & VERSION_MASK
     }
 
-    /// Returns the upper 16 bits of the first word, at their position: the stamp, and the upper bits
-    /// of the version.
+    /// Returns the upper 16 bits of the first word, at their position: the stamp, and the upper
+    /// bits of the version.
     #[inline]
     fn upper_bits(self) -> u64 {
         // Relaxed: the version was written before the row became visible (invariant 2), and the

@@ -102,8 +102,8 @@ unsafe impl Slot for Row {
     #[inline]
     unsafe fn copy_embedded(from: NonNull<u8>, to: NonNull<u8>) {
         let row = RowRef { start: from, row: PhantomData };
-        // SAFETY: the caller gives room for the row, and the copy is not shared yet. Of the row, only
-        // the upper bits may change meanwhile, and they are loaded as an atomic.
+        // SAFETY: the caller gives room for the row, and the copy is not shared yet. Of the row,
+        // only the upper bits may change meanwhile, and they are loaded as an atomic.
         unsafe {
             copy_short(from.add(VERSION), to.add(VERSION), UPPER);
             to.add(UPPER).cast::<u16>().write(row.upper().load(Ordering::Relaxed));

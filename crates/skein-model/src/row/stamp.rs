@@ -48,8 +48,8 @@ impl RowRef<'_> {
         let next = change(stamp);
         if next != stamp {
             let after = ((next | (upper & !STAMP_MASK)) >> UPPER_SHIFT) as u16;
-            // Relaxed: a hint. If the bits have changed, another thread has used the row, or the row
-            // was removed.
+            // Relaxed: a hint. If the bits have changed, another thread has used the row, or the
+            // row was removed.
             let _ =
                 self.upper().compare_exchange(before, after.to_le(), Ordering::Relaxed, Ordering::Relaxed);
         }

@@ -139,8 +139,8 @@ proptest! {
     }
 }
 
-/// Rows of plain bytes are embedded at an alignment of 2, with all that they have; their copies too.
-/// Rows that own something, and long ones, are not.
+/// Rows of plain bytes are embedded at an alignment of 2, with all that they have; their copies
+/// too. Rows that own something, and long ones, are not.
 #[test]
 fn rows_of_plain_bytes_are_embedded() {
     let rows = RowAllocator::new();

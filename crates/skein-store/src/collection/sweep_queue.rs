@@ -105,8 +105,8 @@ impl SweepQueue {
 }
 
 impl MemberIndex {
-    /// Returns about how many bytes a member uses in nodes, beside its `weight`. It is measured only
-    /// if memory has a limit.
+    /// Returns about how many bytes a member uses in nodes, beside its `weight`. It is measured
+    /// only if memory has a limit.
     fn node_share(&self, weight: usize) -> usize {
         if !self.rows.ages().counts_removed() {
             return NODE_SHARE;
@@ -286,9 +286,10 @@ mod tests {
     use crate::{Eviction, RowWriter as _, Store, StoreOptions};
 
     /// Incident: a snapshot showed a sorted set without members, once in hundreds of thousands of
-    /// reads. Consequence: a reader of a moment saw a set that never was. The end of another snapshot
-    /// had read that none was left, and freed the held collections later. Meanwhile this one was
-    /// taken, and the set died. Fix: the oldest snapshot is read under the lock of the queue.
+    /// reads. Consequence: a reader of a moment saw a set that never was. The end of another
+    /// snapshot had read that none was left, and freed the held collections later. Meanwhile this
+    /// one was taken, and the set died. Fix: the oldest snapshot is read under the lock of the
+    /// queue.
     #[test]
     fn the_end_of_a_snapshot_frees_nothing_that_a_new_one_shows() {
         let folder = tempfile::tempdir().unwrap();
@@ -357,9 +358,9 @@ mod tests {
         assert_eq!(members.dying(), 0);
     }
 
-    /// Incident: over an index that embeds rows, a member weighed more when it was written than when it
-    /// was replaced. Consequence: `MEMORY USAGE` grew with every overwrite. Fix: a row weighs the same
-    /// wherever it lies.
+    /// Incident: over an index that embeds rows, a member weighed more when it was written than
+    /// when it was replaced. Consequence: `MEMORY USAGE` grew with every overwrite. Fix: a row
+    /// weighs the same wherever it lies.
     #[test]
     fn members_weigh_the_same_after_overwrites_and_a_restart() {
         for index in crate::IndexKind::ALL {

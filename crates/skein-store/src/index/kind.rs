@@ -23,7 +23,8 @@ pub enum IndexKind {
     Mlp,
     /// Linked nodes under towers: any keys, in order. Its scans read ahead.
     SkipList,
-    /// A tree whose leaves hold small rows themselves: any keys, in order. It needs the least memory.
+    /// A tree whose leaves hold small rows themselves: any keys, in order. It needs the least
+    /// memory.
     PageTree,
 }
 

@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::ptr::NonNull;
+use std::sync::atomic::Ordering;
 
 use super::Page;
 use super::entry::{EntryKey, EntryValue, NEAR, near_or_far, padded};
@@ -16,8 +17,8 @@ impl Page {
         self.head().live.store(live as u8, Ordering::Release);
     }
 
-    /// Replaces the value of a slot's key. The caller must hold the lock, and the heap have room for
-    /// an entry with it, if entries have values.
+    /// Replaces the value of a slot's key. The caller must hold the lock, and the heap have room
+    /// for an entry with it, if entries have values.
     pub(in crate::page_tree) fn set_value<S: Slot>(self, slot: usize, value: EntryValue<S>) {
         if S::EMBEDS {
             self.bury::<S>(slot);
@@ -77,38 +78,42 @@ impl Page {
         self.entry_at(slot).store(entry, Ordering::Release);
     }
 
+    /// Takes bytes at the end of the heap for an entry. Returns its position and its address.
+    fn reserve(self, size: usize) -> (u16, NonNull<u8>) {
+        let head = self.head();
+        let start = head.heap_used.load(Ordering::Relaxed);
+        let end = usize::from(start) + size;
+        assert!(end <= head.heap_size.into(), "a page must have room for a new entry");
+        head.heap_used.store(end as u16, Ordering::Relaxed);
+        // SAFETY: the bytes lie in the heap.
+        (start, unsafe { self.heap().add(start.into()) })
+    }
+
     /// Writes an entry to the end of the heap, with its value if entries have values. Returns its
     /// position.
     fn write_entry<S: Slot>(self, key: EntryKey<'_>, value: EntryValue<S>) -> u16 {
-        let head = self.head();
-        let start = head.heap_used.load(Ordering::Relaxed);
         let key_size = key.size();
-        let end = usize::from(start) + padded::<S>(key_size, value.size());
-        assert!(end <= head.heap_size.into(), "a page must have room for a new entry");
-        // SAFETY: the bytes lie in the heap, and no slot leads to them yet; the lock is held, or the
-        // page is not shared. Entries start at even addresses, so the value is aligned to 2.
+        let (position, entry) = self.reserve(padded::<S>(key_size, value.size()));
+        // SAFETY: no slot leads to the bytes yet; the lock is held, or the page is not shared.
+        // Entries start at even addresses, so the value is aligned to 2.
         unsafe {
-            let entry = self.heap().add(start.into());
             key.write(entry, if S::EMBEDS { value.mark() } else { 0 });
             if S::EMBEDS {
                 value.write(entry.add(key_size.next_multiple_of(2)));
             }
         }
-        head.heap_used.store(end as u16, Ordering::Relaxed);
-        start
+        position
     }
 
-    /// Copies the entry of a slot of another page, with its value if entries have values. Returns the
-    /// position of the copy.
+    /// Copies the entry of a slot of another page, with its value if entries have values. Returns
+    /// the position of the copy.
     fn copy_entry<S: Slot>(self, from: Self, slot: usize) -> u16 {
         let (key_size, value) = (from.key_of(slot).size(), from.entry_value::<S>(slot));
         let size = padded::<S>(key_size, value.size());
-        let start = self.head().heap_used.load(Ordering::Relaxed);
-        let end = usize::from(start) + size;
-        assert!(end <= self.head().heap_size.into(), "a page must have room for a copied entry");
+        let (position, entry) = self.reserve(size);
         // SAFETY: as in `write_entry`. The key, and the word of a value, do not change.
         unsafe {
-            let (source, entry) = (from.entry(slot), self.heap().add(start.into()));
+            let source = from.entry(slot);
             if let EntryValue::Copy(value, _) = value {
                 let key_size = key_size.next_multiple_of(2);
                 copy_short(source, entry, key_size);
@@ -117,8 +122,7 @@ impl Page {
                 copy_short(source, entry, size);
             }
         }
-        self.head().heap_used.store(end as u16, Ordering::Relaxed);
-        start
+        position
     }
 
     /// Counts the entry of a slot as dead, because the slot is about to lead elsewhere or nowhere.
@@ -143,8 +147,8 @@ impl Page {
         8 * usize::from(head.dead.load(Ordering::Relaxed)) / usize::from(head.heap_size).max(1)
     }
 
-    /// Removes the key at a rank, which has this slot. The caller must hold the lock and have marked
-    /// the version. The slot is not used again.
+    /// Removes the key at a rank, which has this slot. The caller must hold the lock and have
+    /// marked the version. The slot is not used again.
     pub(in crate::page_tree) fn remove<S: Slot>(self, rank: usize, slot: usize) {
         let live = self.live();
         self.bury::<S>(slot);
@@ -154,8 +158,8 @@ impl Page {
         self.set_live(live - 1);
     }
 
-    /// Appends the keys of `from` at some ranks. This page is not shared yet, has room for them, and
-    /// its prefix belongs to the keys too.
+    /// Appends the keys of `from` at some ranks. This page is not shared yet, has room for them,
+    /// and its prefix belongs to the keys too.
     pub(in crate::page_tree) fn append<S: Slot>(self, arena: &Arena, from: Self, ranks: Range<usize>) {
         let has_same_prefix = self.prefix_len() == from.prefix_len();
         let mut count = self.live();
@@ -190,32 +194,6 @@ impl Page {
             far @ EntryKey::Far(..) => far,
             EntryKey::Near(rest, _) => self.rebase(arena, from, rest),
         }
-    }
-
-    /// Copies all of `from`, whose slots all have keys. This page has the same prefix and more room,
-    /// is not shared yet, and has no keys.
-    pub(in crate::page_tree) fn copy<S: Slot>(self, from: Self) {
-        let count = from.live();
-        debug_assert!(count == from.used() && self.prefix_len() == from.prefix_len() && self.live() == 0);
-        let copy = |to: &[AtomicU64], from: &[AtomicU64]| {
-            for (to, from) in to.iter().zip(from) {
-                // Relaxed: the lock of `from` is held, and this page is published later.
-                to.store(from.load(Ordering::Relaxed), Ordering::Relaxed);
-            }
-        };
-        copy(self.tags(), from.tags());
-        copy(self.order(), from.order());
-        copy(self.heads(), from.heads());
-        // By rank, so that a scan reads the heap in order.
-        for slot in (0..count).map(|rank| from.slot_of(rank)) {
-            if !S::EMBEDS {
-                self.value_at(slot).store(from.value::<S>(slot), Ordering::Relaxed);
-            }
-            let entry = self.copy_entry::<S>(from, slot);
-            self.lead_to(slot, entry);
-        }
-        self.head().used.store(count as u8, Ordering::Relaxed);
-        self.set_live(count);
     }
 
     /// Returns the entry here for a key of another page, given behind that page's prefix.

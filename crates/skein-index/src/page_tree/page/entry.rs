@@ -52,8 +52,8 @@ pub(in crate::page_tree) enum EntryKey<'k> {
 }
 
 impl<'k> EntryKey<'k> {
-    /// Returns the entry of a key for a page with a prefix of so many bytes. A long key is copied to
-    /// the arena.
+    /// Returns the entry of a key for a page with a prefix of so many bytes. A long key is copied
+    /// to the arena.
     pub(in crate::page_tree) fn of(arena: &Arena, key: &'k [u8], prefix_len: usize) -> Self {
         if key.len() - prefix_len <= NEAR {
             return Self::Near(&key[prefix_len..], &[]);

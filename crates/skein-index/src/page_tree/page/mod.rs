@@ -16,8 +16,8 @@
 //! once, and then a few keys. A key is never moved: a full page is replaced by one or two new ones.
 //! A new value of a key gets a new entry if values are embedded, and the slot leads there then.
 //!
-//! `entry.rs` has the entries in the heap, `shape.rs` the sizes of new pages, `change.rs` the changes
-//! under the lock, `free.rs` the end of a page.
+//! `entry.rs` has the entries in the heap, `shape.rs` the sizes of new pages, `change.rs` the
+//! changes under the lock, `free.rs` the end of a page.
 //!
 //! Sources: the order is Masstree's permutation (section 4.6.2), the tags are Wormhole's (section
 //! 3.2), the heads are the "poor man's normalized keys" of Graefe and Larson, "B-Tree Indexes and
@@ -30,10 +30,10 @@
 //!    Its sizes never change.
 //! 3. Everything that changes in a page changes under its lock. A change that moves ranks marks the
 //!    version first. The order's first `live` slots have keys.
-//! 4. An entry is written before its slot leads to it, and the slot before a tag or a rank publishes
-//!    it. The bytes of an entry never change, but for what a value itself changes atomically. A slot
-//!    is used for one key. A removed key is in no array any more, and behind the last rank is no
-//!    slot. So a reader may follow every slot that it loads, at any moment.
+//! 4. An entry is written before its slot leads to it, and the slot before a tag or a rank
+//!    publishes it. The bytes of an entry never change, but for what a value itself changes
+//!    atomically. A slot is used for one key. A removed key is in no array any more, and behind the
+//!    last rank is no slot. So a reader may follow every slot that it loads, at any moment.
 //! 5. A deleted page does not change any more. It is deleted only when its keys are in other pages,
 //!    which are reachable and locked.
 //! 6. A key of more than 126 bytes behind the prefix lies in a block of its own. The page that
@@ -48,10 +48,10 @@ mod shape;
 use std::cmp::Ordering as KeyOrder;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU64, Ordering};
 
 use skein_sync::reclaim::PROTECT;
 use skein_sync::version::{Version, VersionWord};
-use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU64, Ordering};
 
 use super::child::Child;
 use super::lanes::{self, BYTES};
@@ -289,12 +289,10 @@ impl Page {
 
     /// Returns a slot's value for the entry of another page.
     fn entry_value<S: Slot>(self, slot: usize) -> EntryValue<S> {
-        let word = self.value::<S>(slot);
-        if self.word::<S>(slot).is_some() {
-            EntryValue::Word(word)
-        } else {
-            // SAFETY: the word is an address in this page.
-            EntryValue::Copy(unsafe { at_address(word) }, PhantomData)
+        match self.word::<S>(slot) {
+            Some(word) => EntryValue::Word(word),
+            // SAFETY: the word of an embedded value is an address in this page.
+            None => EntryValue::Copy(unsafe { at_address(self.value::<S>(slot)) }, PhantomData),
         }
     }
 
@@ -409,8 +407,8 @@ impl Page {
         None
     }
 
-    /// Returns the rank of the first key that is not less than the prefix followed by `rest`, and its
-    /// slot if it is equal. A reader must check the version.
+    /// Returns the rank of the first key that is not less than the prefix followed by `rest`, and
+    /// its slot if it is equal. A reader must check the version.
     #[inline(always)]
     pub(in crate::page_tree) fn rank(self, rest: &[u8], live: usize) -> (usize, Option<usize>) {
         let (mut low, mut high) = lanes::bounds(self.heads(), live, head_of(rest));

@@ -64,8 +64,8 @@ impl PageShape {
         Self::of_size::<S>(most, average(keys, bytes), prefix_len, width)
     }
 
-    /// Returns the shape of a page whose values are replaced often: a size class more, so that it is
-    /// compacted seldom, and room for at least so many bytes.
+    /// Returns the shape of a page whose values are replaced often: a size class more, so that it
+    /// is compacted seldom, and room for at least so many bytes.
     pub(in crate::page_tree) fn with_more_room<S: Slot>(self, prefix_len: usize, bytes: usize) -> Self {
         let size = self.size::<S>(prefix_len);
         let heap = self.heap + Arena::rounded(size + 1) - size;
@@ -83,8 +83,8 @@ impl PageShape {
         16 * keys <= share * self.slots.min(width) && 16 * bytes <= share * self.heap
     }
 
-    /// Returns the shape of a page that keys were removed from. There is room for an eighth more, and
-    /// never less than in a first page.
+    /// Returns the shape of a page that keys were removed from. There is room for an eighth more,
+    /// and never less than in a first page.
     pub(in crate::page_tree) fn after_removals(keys: usize, bytes: usize, width: usize) -> Self {
         let slots = (keys + keys / 8 + 1).min(width);
         Self::first(width).at_least(slots, bytes + bytes / 8)

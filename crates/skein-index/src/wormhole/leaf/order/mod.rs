@@ -7,8 +7,8 @@
 //! ```
 //!
 //! A scan reads the words where they are: while the version is unchanged, the bytes below the count
-//! that the scan has read are unchanged too. An append writes a byte past that count, and everything
-//! else marks the leaf.
+//! that the scan has read are unchanged too. An append writes a byte past that count, and
+//! everything else marks the leaf.
 //!
 //! `x86_64` reads a byte in one instruction; other processors shift a word.
 
