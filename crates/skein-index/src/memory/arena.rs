@@ -205,8 +205,8 @@ impl Arena {
         self.heap.taken.load(Ordering::Relaxed)
     }
 
-    /// Returns the bytes of address space held from the system. At most one unused region of 2 MiB
-    /// is kept.
+    /// Returns the bytes of address space held from the system. Of unused memory, at most one region
+    /// of 2 MiB is kept, and the region of the span that was returned last.
     #[inline]
     pub fn reserved(&self) -> usize {
         self.heap.reserved.load(Ordering::Relaxed)
