@@ -16,9 +16,10 @@ use skein_index::masstree::variant::{MasstreeOfWidth, MasstreeVariant};
 use skein_index::page_tree::variant::{PageTreeOfWidth, PageTreeVariant};
 use skein_index::skip_list::variant::{BareSkipListOf, SkipListOf, SkipListVariant};
 use skein_index::wormhole::variant::{WormholeOfWidth, WormholeVariant};
-use skein_index::{Boxed, Collector, ComputeAction, Cursor, Guard, MlpIndex, OrderedIndex};
+use skein_index::{Boxed, Collector, ComputeAction, Cursor, Guard, MlpIndex, OrderedIndex, Slot};
 use std::ops::Bound;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier};
 use std::thread;
@@ -309,4 +310,94 @@ fn values_that_shrink_give_memory_back() {
     }
     let after = index.check().unwrap();
     assert!(3 * after.page_bytes < 2 * before || keys < 4_000, "{before} bytes, then {after:?}");
+}
+
+/// A block whose reference is its bytes, so a test may read them again.
+#[derive(Debug)]
+struct HeldBlock(Box<[u8; 16]>);
+
+impl HeldBlock {
+    /// Returns a block with a number in all of its bytes.
+    fn of(number: u8) -> Self {
+        Self(Box::new([number; 16]))
+    }
+}
+
+// SAFETY: the word is the address of the boxed bytes, which the slot owned. An embedded block is a
+// copy.
+unsafe impl Slot for HeldBlock {
+    type Ref<'g> = &'g [u8; 16];
+    const OWNS: bool = true;
+    const EMBEDS: bool = true;
+
+    fn into_word(self) -> u64 {
+        Box::into_raw(self.0).expose_provenance() as u64
+    }
+
+    unsafe fn from_word(word: u64) -> Self {
+        // SAFETY: `into_word` made the word.
+        Self(unsafe { Box::from_raw(std::ptr::with_exposed_provenance_mut(word as usize)) })
+    }
+
+    unsafe fn borrow<'g>(word: u64) -> Self::Ref<'g> {
+        // SAFETY: the caller keeps the block.
+        unsafe { &*std::ptr::with_exposed_provenance(word as usize) }
+    }
+
+    fn embedded_size(&self) -> Option<usize> {
+        Some(16)
+    }
+
+    unsafe fn embed(self, to: NonNull<u8>) {
+        // SAFETY: the caller gives room.
+        unsafe { Self::copy_embedded(NonNull::from(&*self.0).cast(), to) };
+    }
+
+    unsafe fn embedded_size_at(_: NonNull<u8>) -> usize {
+        16
+    }
+
+    unsafe fn copy_embedded(from: NonNull<u8>, to: NonNull<u8>) {
+        // SAFETY: the caller has a block, and room for it.
+        unsafe { to.copy_from_nonoverlapping(from, 16) };
+    }
+}
+
+/// Writers put new values where old ones were. Whoever holds an old one sees it unchanged.
+#[test]
+fn a_held_value_is_not_overwritten() {
+    let index = &PageTreeVariant::<HeldBlock, PageTreeOfWidth<4>>::with_variant(collector());
+    let number = AtomicUsize::new(0);
+    crowd(|_, round| {
+        let guard = index.collector().enter();
+        let keys = (0..8).map(|at| key((round + at) % 12));
+        let held: Vec<_> = keys.map(|key| index.get(&key, &guard)).collect();
+        let seen: Vec<_> = held.iter().map(|block| block.copied()).collect();
+        for at in 0..8 {
+            let block = HeldBlock::of(number.fetch_add(1, Ordering::Relaxed) as u8);
+            index.insert(&key((round + at) % 12), block, &guard).unwrap();
+        }
+        assert!(held.iter().zip(&seen).all(|(held, seen)| held.copied() == *seen));
+        assert!(seen.iter().flatten().all(|block| *block == [block[0]; 16]), "a block was half written");
+    });
+}
+
+/// Values of the same length that are replaced again and again take no further memory: old values
+/// give their bytes to new ones, and hardly a page is replaced.
+#[test]
+fn new_values_take_the_room_of_old_ones() {
+    let mut index = PageTreeVariant::<HeldBlock, PageTreeOfWidth<64>>::with_variant(collector());
+    let keys: u32 = if cfg!(miri) { 40 } else { 8_000 };
+    let put_all = |index: &PageTreeVariant<HeldBlock, PageTreeOfWidth<64>>, round: u8| {
+        for number in 0..keys {
+            let place = (number * 7_919 % keys) as u16;
+            index.insert(&key(place), HeldBlock::of(round), &index.collector().enter()).unwrap();
+        }
+    };
+    (0..4).for_each(|round| put_all(&index, round));
+    let before = index.check().unwrap();
+    (4..40).for_each(|round| put_all(&index, round));
+    assert_eq!(index.check().unwrap(), before);
+    let guard = index.collector().enter();
+    assert!((0..keys).all(|number| index.get(&key(number as u16), &guard) == Some(&[39; 16])));
 }

@@ -58,13 +58,14 @@
 //! objects when the collector is dropped, so a model never sees freed memory and explores none of
 //! the steps of reclamation.
 //!
-//! Read `collector.rs`, `guards.rs` and `abandoned_guards.rs`, in this order. Design:
-//! `docs/design/memory.md`.
+//! Read `collector.rs`, `guards.rs` and `abandoned_guards.rs`, in this order; `grace_clock.rs` is for
+//! memory inside objects. Design: `docs/design/memory.md`.
 
 #[cfg(not(skein_loom))]
 mod abandoned_guards;
 #[cfg(not(skein_loom))]
 mod collector;
+mod grace_clock;
 #[cfg(not(skein_loom))]
 mod guards;
 #[cfg(skein_loom)]
@@ -74,6 +75,7 @@ use crate::atomic::Ordering;
 
 #[cfg(not(skein_loom))]
 pub use collector::{Collector, GracePeriod};
+pub use grace_clock::GraceClock;
 #[cfg(not(skein_loom))]
 pub use guards::{LocalGuard, OwnedGuard};
 #[cfg(skein_loom)]

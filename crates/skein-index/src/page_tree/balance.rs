@@ -239,7 +239,7 @@ impl<S: Slot, V: PageTreeSettings> PageTreeVariant<S, V> {
     fn write_new(&self, page: &PageLatch, write: PendingWrite<'_, S>) {
         let (rank, slot) = page.rank(&write.key[page.prefix_len()..], page.live());
         if let Some(slot) = slot {
-            return page.set_value(slot, write.value);
+            return page.set_value(slot, write.value, &self.engine.clock);
         }
         let key = EntryKey::of(&self.base.arena, write.key, page.prefix_len());
         page.add(rank, key, write.tag, write.value);

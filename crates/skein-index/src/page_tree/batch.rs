@@ -117,7 +117,7 @@ impl<S: Slot, V: PageTreeSettings> PageTreeVariant<S, V> {
             let tag = self.tag(key);
             let tagged = page.tagged(tag);
             if writes {
-                page.prefetch_end();
+                page.prefetch_room();
             }
             if tagged != 0 {
                 page.prefetch_slot::<S>(tagged.trailing_zeros() as usize);

@@ -1,6 +1,8 @@
 //! The checker: walks a quiet index and verifies every invariant of pages and nodes. And the keys
 //! that divide the index into parts.
 
+use std::ops::Range;
+
 use super::child::{Child, Target};
 use super::node::Node;
 use super::page::Page;
@@ -120,9 +122,33 @@ impl<S: Slot, V: PageTreeSettings> PageTreeVariant<S, V> {
             }
             before = Some(key);
         }
+        Self::check_heap(page)?;
         let tagged = (0..page.slots()).filter(|&slot| page.tag(slot) != 0).count();
         if tagged != page.live() {
             return Err(format!("{tagged} slots of a page have tags, and {} have keys", page.live()));
+        }
+        Ok(())
+    }
+
+    /// Checks that the entries of a page and its hole share no bytes, and that all other bytes are
+    /// counted as dead.
+    fn check_heap(page: Page) -> Result<(), String> {
+        let slots = (0..page.live()).map(|rank| page.slot_of(rank));
+        let mut parts: Vec<_> = slots.map(|slot| page.entry_range::<S>(slot)).collect();
+        let live: usize = parts.iter().map(Range::len).sum();
+        parts.push(page.hole());
+        parts.retain(|part| !part.is_empty());
+        parts.sort_by_key(|part| part.start);
+        if let Some((one, next)) =
+            parts.iter().zip(parts.iter().skip(1)).find(|(one, next)| one.end > next.start)
+        {
+            return Err(format!("the bytes {one:?} and {next:?} of a page overlap"));
+        }
+        if live != page.heap_bytes() {
+            return Err(format!(
+                "the entries of a page have {live} bytes, and it counts {}",
+                page.heap_bytes()
+            ));
         }
         Ok(())
     }

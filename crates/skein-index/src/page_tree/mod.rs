@@ -60,7 +60,7 @@ mod write;
 use std::marker::PhantomData;
 
 use skein_sync::atomic::AtomicU64;
-use skein_sync::reclaim::{Guard, PROTECT};
+use skein_sync::reclaim::{GraceClock, Guard, PROTECT};
 use skein_sync::version::{Version, VersionWord};
 
 pub use batch::PageTreePlace;
@@ -98,6 +98,8 @@ pub struct PageTreeEngine<V: PageTreeSettings> {
     root: AtomicU64,
     /// The lock under which `root` changes.
     root_lock: VersionWord,
+    /// Tells when the bytes of old values may be used again.
+    clock: GraceClock,
     /// The hash of the tags in pages.
     hash: PrefixHash,
     variant: PhantomData<V>,
@@ -128,6 +130,7 @@ impl<S: Slot, V: PageTreeSettings> IndexEngine<S> for PageTreeEngine<V> {
         Self {
             root: AtomicU64::new(page.link().0),
             root_lock: VersionWord::new(Version::INTERIOR),
+            clock: GraceClock::default(),
             hash: PrefixHash::crc32c(),
             variant: PhantomData,
         }

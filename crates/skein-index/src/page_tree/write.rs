@@ -86,16 +86,24 @@ impl<S: Slot, V: PageTreeSettings> PageTreeVariant<S, V> {
         guard: &impl Guard,
     ) {
         if !S::EMBEDS {
-            return latch.set_value(slot, value);
+            return latch.set_value(slot, value, &self.engine.clock);
         }
-        if !latch.has_room(latch.entry_size_with(slot, &value)) {
-            return self.make_room(latch, PendingWrite { key, tag, value, replaces: true }, guard);
+        let clock = &self.engine.clock;
+        let waited = latch.hole_waits(clock);
+        if latch.has_room_for(latch.entry_size_with(slot, &value), clock) {
+            let dead = latch.dead_eighths();
+            latch.set_value(slot, value, clock);
+            // Values that shrink leave pages with few keys.
+            if latch.dead_eighths() > dead && 2 * latch.live() <= V::WIDTH {
+                self.merge_sparse(latch, key, guard);
+            } else {
+                drop(latch);
+            }
+        } else {
+            self.make_room(latch, PendingWrite { key, tag, value, replaces: true }, guard);
         }
-        let dead = latch.dead_eighths();
-        latch.set_value(slot, value);
-        // Values that shrink leave pages with few keys.
-        if latch.dead_eighths() > dead && 2 * latch.live() <= V::WIDTH {
-            self.merge_sparse(latch, key, guard);
+        if waited {
+            clock.request(guard);
         }
     }
 

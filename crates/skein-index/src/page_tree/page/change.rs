@@ -5,6 +5,8 @@ use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering;
 
+use skein_sync::reclaim::GraceClock;
+
 use super::Page;
 use super::entry::{EntryKey, EntryValue, NEAR, near_or_far, padded};
 use crate::memory::{Arena, copy_short};
@@ -17,13 +19,26 @@ impl Page {
         self.head().live.store(live as u8, Ordering::Release);
     }
 
-    /// Replaces the value of a slot's key. The caller must hold the lock, and the heap have room
-    /// for an entry with it, if entries have values.
-    pub(in crate::page_tree) fn set_value<S: Slot>(self, slot: usize, value: EntryValue<S>) {
+    /// Replaces the value of a slot's key. The caller must hold the lock, and there must be
+    /// [room](Self::has_room_for) for an entry with it, if entries have values.
+    pub(in crate::page_tree) fn set_value<S: Slot>(
+        self,
+        slot: usize,
+        value: EntryValue<S>,
+        clock: &GraceClock,
+    ) {
         if S::EMBEDS {
-            self.bury::<S>(slot);
-            let entry = self.write_entry(self.key_of(slot), value);
-            self.lead_to(slot, entry);
+            let (key, old) = (self.key_of(slot), self.entry_at(slot).load(Ordering::Relaxed));
+            let (old_len, size) = (self.bury::<S>(slot), self.entry_size_with(slot, &value));
+            let (position, entry) =
+                if self.has_hole(size, clock) { self.take_hole(size) } else { self.reserve(size) };
+            // SAFETY: the end of the heap is as in `write_entry`. No reader has the entry of a hole
+            // whose period has passed (invariant 8).
+            unsafe { key.write_with(value, entry) };
+            // SeqCst: pairs with the load in `entry`, and precedes the one of the clock in
+            // `leave_hole`.
+            self.entry_at(slot).store(position, Ordering::SeqCst);
+            self.leave_hole(old, old_len, clock);
         } else if let EntryValue::Word(word) = value {
             // Release: pairs with the load in `value`; what the word points to is initialised.
             self.value_at(slot).store(word, Ordering::Release);
@@ -34,6 +49,12 @@ impl Page {
     pub(in crate::page_tree) fn has_room(self, bytes: usize) -> bool {
         let head = self.head();
         usize::from(head.heap_used.load(Ordering::Relaxed)) + bytes <= head.heap_size.into()
+    }
+
+    /// Returns whether a new value of a key can get an entry of this size: at the end of the heap or
+    /// in the hole.
+    pub(in crate::page_tree) fn has_room_for(self, bytes: usize, clock: &GraceClock) -> bool {
+        self.has_room(bytes) || self.has_hole(bytes, clock)
     }
 
     /// Returns whether there is a slot that was never used.
@@ -92,16 +113,9 @@ impl Page {
     /// Writes an entry to the end of the heap, with its value if entries have values. Returns its
     /// position.
     fn write_entry<S: Slot>(self, key: EntryKey<'_>, value: EntryValue<S>) -> u16 {
-        let key_size = key.size();
-        let (position, entry) = self.reserve(padded::<S>(key_size, value.size()));
+        let (position, entry) = self.reserve(padded::<S>(key.size(), value.size()));
         // SAFETY: no slot leads to the bytes yet; the lock is held, or the page is not shared.
-        // Entries start at even addresses, so the value is aligned to 2.
-        unsafe {
-            key.write(entry, if S::EMBEDS { value.mark() } else { 0 });
-            if S::EMBEDS {
-                value.write(entry.add(key_size.next_multiple_of(2)));
-            }
-        }
+        unsafe { key.write_with(value, entry) };
         position
     }
 
@@ -126,9 +140,11 @@ impl Page {
     }
 
     /// Counts the entry of a slot as dead, because the slot is about to lead elsewhere or nowhere.
-    fn bury<S: Slot>(self, slot: usize) {
-        let dead = &self.head().dead;
-        dead.store(dead.load(Ordering::Relaxed) + self.entry_len::<S>(slot) as u16, Ordering::Relaxed);
+    /// Returns its bytes.
+    fn bury<S: Slot>(self, slot: usize) -> usize {
+        let (dead, len) = (&self.head().dead, self.entry_len::<S>(slot));
+        dead.store(dead.load(Ordering::Relaxed) + len as u16, Ordering::Relaxed);
+        len
     }
 
     /// Returns the bytes of an entry with a slot's key and another value.
@@ -139,6 +155,12 @@ impl Page {
     /// Returns the bytes of a slot's entry.
     fn entry_len<S: Slot>(self, slot: usize) -> usize {
         self.entry_size_with::<S>(slot, &self.entry_value(slot))
+    }
+
+    /// Returns the bytes of the heap that a slot's entry takes.
+    pub(in crate::page_tree) fn entry_range<S: Slot>(self, slot: usize) -> Range<usize> {
+        let start = usize::from(self.entry_at(slot).load(Ordering::Relaxed));
+        start..start + self.entry_len::<S>(slot)
     }
 
     /// Returns how much of the heap is dead, in eighths.

@@ -99,11 +99,27 @@ impl<'k> EntryKey<'k> {
         }
     }
 
+    /// Writes the key, and the value behind it if entries have values.
+    ///
+    /// # Safety
+    /// There are as many bytes at `entry` as both take, and no other thread can reach them. `entry`
+    /// is aligned to 2.
+    pub(super) unsafe fn write_with<S: Slot>(self, value: EntryValue<S>, entry: NonNull<u8>) {
+        let key_size = self.size();
+        // SAFETY: the caller's promise.
+        unsafe {
+            self.write(entry, if S::EMBEDS { value.mark() } else { 0 });
+            if S::EMBEDS {
+                value.write(entry.add(key_size.next_multiple_of(2)));
+            }
+        }
+    }
+
     /// Writes the key. `mark` is [`WORD`] or 0.
     ///
     /// # Safety
     /// There are [`size`](Self::size) bytes at `entry`, which no other thread can reach.
-    pub(super) unsafe fn write(self, entry: NonNull<u8>, mark: u8) {
+    unsafe fn write(self, entry: NonNull<u8>, mark: u8) {
         // SAFETY: the caller's promise.
         unsafe {
             match self {

@@ -17,7 +17,7 @@
 //! A new value of a key gets a new entry if values are embedded, and the slot leads there then.
 //!
 //! `entry.rs` has the entries in the heap, `shape.rs` the sizes of new pages, `change.rs` the
-//! changes under the lock, `free.rs` the end of a page.
+//! changes under the lock, `hole.rs` dead entries that are used again, `free.rs` the end of a page.
 //!
 //! Sources: the order is Masstree's permutation (section 4.6.2), the tags are Wormhole's (section
 //! 3.2), the heads are the "poor man's normalized keys" of Graefe and Larson, "B-Tree Indexes and
@@ -31,24 +31,27 @@
 //! 3. Everything that changes in a page changes under its lock. A change that moves ranks marks the
 //!    version first. The order's first `live` slots have keys.
 //! 4. An entry is written before its slot leads to it, and the slot before a tag or a rank
-//!    publishes it. The bytes of an entry never change, but for what a value itself changes
-//!    atomically. A slot is used for one key. A removed key is in no array any more, and behind the
+//!    publishes it. The bytes of an entry do not change while a reader may have found it, but for
+//!    what a value itself changes atomically. A slot is used for one key. A removed key is in no array any more, and behind the
 //!    last rank is no slot. So a reader may follow every slot that it loads, at any moment.
 //! 5. A deleted page does not change any more. It is deleted only when its keys are in other pages,
 //!    which are reachable and locked.
 //! 6. A key of more than 126 bytes behind the prefix lies in a block of its own. The page that
 //!    is not deleted owns it, until the key is removed.
 //! 7. `dead` counts the bytes of entries that no slot with a key leads to.
+//! 8. The hole is a dead entry that no slot has led to since its period. When that period has passed
+//!    (`GraceClock`), no reader has the entry, and a new value may be written there.
 
 mod change;
 mod entry;
 mod free;
+mod hole;
 mod shape;
 
 use std::cmp::Ordering as KeyOrder;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 use skein_sync::reclaim::PROTECT;
 use skein_sync::version::{Version, VersionWord};
@@ -80,10 +83,15 @@ struct PageHead {
     dead: AtomicU16,
     /// The size of the page in cache lines.
     lines: u16,
+    /// A dead entry, by its position and its length, or no bytes (invariant 8).
+    hole: AtomicU16,
+    hole_len: AtomicU16,
+    /// The period of the clock in which the hole's entry died.
+    hole_period: AtomicU32,
 }
 
 const HEAD: usize = size_of::<PageHead>();
-const _: () = assert!(HEAD == 24 || cfg!(skein_loom));
+const _: () = assert!(HEAD == 32 || cfg!(skein_loom));
 /// The bytes of all arrays for one slot, but without values.
 const SLOT: usize = 1 + 1 + 2 + 2;
 
@@ -131,6 +139,9 @@ impl Page {
             heap_size: heap as u16,
             dead: AtomicU16::new(0),
             lines: (size / CACHE_LINE) as u16,
+            hole: AtomicU16::new(0),
+            hole_len: AtomicU16::new(0),
+            hole_period: AtomicU32::new(0),
         };
         // SAFETY: the block has `size` bytes and is exclusively ours; arrays of zeros are valid.
         unsafe {
@@ -326,12 +337,13 @@ impl Page {
         unsafe { self.heap().add(start) }
     }
 
-    /// Prefetches the end of the heap, where the next entry is written.
+    /// Prefetches the hole, or else the end of the heap, where the next entry is written.
     #[inline(always)]
-    pub(in crate::page_tree) fn prefetch_end(self) {
-        let used = usize::from(self.head().heap_used.load(Ordering::Relaxed));
-        // SAFETY: the used part lies in the heap.
-        prefetch_read(unsafe { self.heap().add(used) }.as_ptr());
+    pub(in crate::page_tree) fn prefetch_room(self) {
+        let (hole, end) = (self.hole(), usize::from(self.head().heap_used.load(Ordering::Relaxed)));
+        let start = if hole.is_empty() { end } else { hole.start };
+        // SAFETY: both lie in the heap.
+        prefetch_read(unsafe { self.heap().add(start) }.as_ptr());
     }
 
     /// Prefetches a slot's key and value.
