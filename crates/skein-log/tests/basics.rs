@@ -3,6 +3,9 @@
 
 mod common;
 
+use std::io::{Read, Write};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -358,6 +361,36 @@ fn a_log_folder_in_use_is_waited_for() {
         drop(log);
         let (_log, recovered) = opened.join().unwrap().unwrap();
         assert_eq!(numbers(&recovered), [1]);
+    });
+}
+
+/// Incident: a program started a child process while it closed a database. Consequence: the child had
+/// a copy of the lock's descriptor until its `exec`, and the folder was refused as in use by this
+/// process. Fix: a dropped lock is unlocked, and not only closed.
+#[test]
+#[cfg_attr(miri, ignore = "Miri starts no processes")]
+fn a_child_process_that_starts_keeps_no_folder_locked() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("LOCK");
+    let lock = OsStorage.lock(&path).unwrap();
+    let ((mut started, child_started), (child_goes_on, mut go_on)) =
+        (std::io::pipe().unwrap(), std::io::pipe().unwrap());
+    let mut command = Command::new("true");
+    // SAFETY: the closure calls nothing but `read` and `write`.
+    unsafe {
+        command.pre_exec(move || {
+            (&child_started).write_all(&[1])?;
+            (&child_goes_on).read_exact(&mut [0])
+        });
+    }
+    std::thread::scope(|scope| {
+        let child = scope.spawn(move || command.status().unwrap());
+        started.read_exact(&mut [0]).unwrap();
+        drop(lock);
+        let again = OsStorage.lock(&path);
+        go_on.write_all(&[1]).unwrap();
+        assert!(child.join().unwrap().success());
+        assert!(again.is_ok(), "{again:?}");
     });
 }
 

@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustix::fs::{FlockOperation, OFlags, flock};
+use rustix::process::{Pid, getpid};
 
 use super::direct::DirectWriter;
 use super::{DirEntry, LockHolder, NOT_A_FILE, Storage, StorageFile, StorageLock};
@@ -96,13 +97,26 @@ impl OsFile {
     }
 }
 
-/// The system releases an `flock` when the file is closed, also when the process dies.
+/// The system releases an `flock` when every copy of the descriptor is closed, also when the process
+/// dies. A child process has a copy between `fork` and `exec`.
 #[derive(Debug)]
 struct OsLock {
-    _file: File,
+    file: File,
+    owner: Pid,
 }
 
 impl StorageLock for OsLock {}
+
+impl Drop for OsLock {
+    fn drop(&mut self) {
+        // In a forked child, this is a copy, and the lock is still its parent's.
+        if getpid() == self.owner
+            && let Err(error) = flock(&self.file, FlockOperation::Unlock)
+        {
+            tracing::warn!(%error, "a lock file could not be unlocked before it is closed");
+        }
+    }
+}
 
 impl Storage for OsStorage {
     fn share(&self) -> Arc<dyn Storage> {
@@ -182,7 +196,7 @@ impl Storage for OsStorage {
         options.read(true).write(true).create(true).truncate(false).mode(FILE_MODE);
         let file = open_file(&mut options, path)?;
         flock(&file, FlockOperation::NonBlockingLockExclusive)?;
-        Ok(Box::new(OsLock { _file: file }))
+        Ok(Box::new(OsLock { file, owner: getpid() }))
     }
 
     fn lock_holder(&self, path: &Path) -> LockHolder {
