@@ -206,7 +206,7 @@ mod tests {
 
     #[test]
     fn every_index_runs_every_loop() {
-        assert_eq!(indexes().len(), 5, "{:?}", indexes());
+        assert_eq!(indexes().len(), 6, "{:?}", indexes());
         for index in indexes() {
             let lines = run_loops(index, "rand-8", FEW).expect("all of them take eight bytes");
             let of_scans = |line: &&str| line.contains("scan") && line.starts_with("10 ");
