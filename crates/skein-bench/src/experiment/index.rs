@@ -2,12 +2,13 @@
 
 use super::grid::{self, Grid, InsertMode, MemoryDetail, of_grid, over_key_sets};
 use super::loops::{
-    DEPENDENT, GET_MANY, GridLoop, INSERT_MIXES, LOOKUP, LOOKUP_80, LOWER_BOUND, changes, letter, ranges,
+    DEPENDENT, GET_MANY, GridLoop, INSERT_MIXES, LOOKUP, LOOKUP_80, LOWER_BOUND, REMOVE, UPDATE, changes,
+    letter, ranges,
 };
 use super::participants::{OURS, Participants};
 use super::{BenchPlan, Experiment, Findings, Judgement};
+use crate::workload::mix;
 use crate::workload::run::LoopStyle;
-use crate::workload::{OpKind, lookup, mix};
 
 const COUNTS: [usize; 4] = [300_000, 5_000_000, 20_000_000, 20_000_000];
 const SETS: [&str; 3] = ["rand-8", "decimal", "url"];
@@ -123,18 +124,8 @@ pub static YCSB_EXPERIMENT: Experiment = Experiment {
     ..of_grid!(ycsb_grid)
 };
 
-const MIXES: [GridLoop; 6] = [
-    INSERT_MIXES[0],
-    INSERT_MIXES[1],
-    INSERT_MIXES[2],
-    changes("remove all but a tenth", true, |asked, _, seed, share| mix::removes(asked, 0.1, seed, share)),
-    changes("churn", true, mix::churn),
-    changes("put of present keys", false, |asked, count, seed, share| {
-        let mut puts = lookup::lookups(asked, count, 1.0, seed, share);
-        puts.ops.iter_mut().for_each(|op| op.kind = OpKind::Put);
-        puts
-    }),
-];
+const MIXES: [GridLoop; 6] =
+    [INSERT_MIXES[0], INSERT_MIXES[1], INSERT_MIXES[2], REMOVE, changes("churn", true, mix::churn), UPDATE];
 
 fn mixes_grid(plan: &BenchPlan) -> Grid<'static> {
     over_sets(plan, count(plan), &MIXES, Participants::All)

@@ -3,7 +3,7 @@
 
 use crate::rival::index::IndexAbilities;
 use crate::workload::run::LoopStyle;
-use crate::workload::{RankedKeySet, Script, ThreadShare, lookup, mix, scan};
+use crate::workload::{OpKind, RankedKeySet, Script, ThreadShare, lookup, mix, scan};
 
 /// One loop.
 #[derive(Debug, Clone, Copy)]
@@ -145,6 +145,17 @@ pub const fn changes(measure: &'static str, removes: bool, script: MakeScript) -
     let needs = IndexAbilities { remove: removes, ..IndexAbilities::NOTHING };
     GridLoop { needs, changes: true, ..reads(measure, LoopStyle::Independent, script) }
 }
+
+/// Updates of present keys, which write the present value again.
+pub const UPDATE: GridLoop = changes("put of present keys", false, |asked, count, seed, share| {
+    let mut puts = present(asked, count, seed, share);
+    puts.ops.iter_mut().for_each(|op| op.kind = OpKind::Put);
+    puts
+});
+
+/// Removals of random keys, until a tenth is left.
+pub const REMOVE: GridLoop =
+    changes("remove all but a tenth", true, |asked, _, seed, share| mix::removes(asked, 0.1, seed, share));
 
 impl GridLoop {
     /// Makes the scripts: this many operations in total, from this seed.

@@ -46,7 +46,7 @@ fn own() -> impl Iterator<Item = &'static RegisteredIndex> {
 }
 
 /// Returns the name in reports of processes with one such index each.
-fn processes_of(name: &str) -> String {
+pub fn processes_of(name: &str) -> String {
     format!("{name}, processes")
 }
 
@@ -102,47 +102,50 @@ impl Scaling {
 
 /// Measures each of our indexes with one process per thread of the point.
 fn processes(bench: &mut Bench, point: &GridPoint, set: &KeySet, prepared: &[PreparedLoop]) -> Result<()> {
-    for entry in own() {
-        if bench.plan.wants(entry.name) && key_lengths::takes_keys(entry, set).is_ok() {
-            processes_with(entry, bench, point, set, &prepared[0])?;
-        }
-    }
-    Ok(())
+    own().try_for_each(|entry| processes_with(entry, bench, point, set, INSERT, prepared))
 }
 
-/// Starts one process per thread of the point. It inserts all keys into its own index, then runs
-/// the reads of its thread.
-fn processes_with(
+/// Starts one process per script of the loops. Each inserts all keys into its own index, which is
+/// the measure `insert`, and then runs its script of each loop. Does nothing if the user left the
+/// index out, or if it rejects the keys.
+///
+/// # Errors
+/// If an answer is wrong, or if a process ends too early.
+pub fn processes_with(
     entry: &RegisteredIndex,
     bench: &mut Bench,
     point: &GridPoint,
     set: &KeySet,
-    prepared: &PreparedLoop,
+    insert: &str,
+    loops: &[PreparedLoop],
 ) -> Result<()> {
-    let PreparedLoop { measure, style, warm_up, scripts } = prepared;
+    if !bench.plan.wants(entry.name) || key_lengths::takes_keys(entry, set).is_err() {
+        return Ok(());
+    }
+    let Some(processes) = loops.first().map(|first| first.scripts.len()) else { return Ok(()) };
     let name = processes_of(entry.name);
-    bench.step(&format!("{}: {} processes, {}", set.name, scripts.len(), entry.name));
+    bench.step(&format!("{}: {processes} processes, {}", set.name, entry.name));
     if let Err(why) = one_thread() {
         bench.findings.absent(&name, why.to_string());
         return Ok(());
     }
-    let phases = [INSERT, measure];
     let begin = |number: usize| (number, (entry.make)(set.keys.len()));
-    let how = RunMode { clock: LoopClock::Wall, style: *style };
     let phase = |(number, index): &mut (usize, Box<dyn DynIndex>), phase: usize| {
-        if phase == 0 {
-            return figures(&index.fill(&set.keys, 0, 1, how.clock));
-        }
-        index.run(&warm_up[*number], how);
-        figures(&index.run(&scripts[*number], how))
+        let Some(each) = phase.checked_sub(1).map(|place| &loops[place]) else {
+            return figures(&index.fill(&set.keys, 0, 1, LoopClock::Wall));
+        };
+        let how = RunMode { clock: LoopClock::Wall, style: each.style };
+        index.run(&each.warm_up[*number], how);
+        figures(&index.run(&each.scripts[*number], how))
     };
-    let found = in_processes(scripts.len(), phases.len(), begin, phase)?;
+    let measures = std::iter::once(insert).chain(loops.iter().map(|each| each.measure));
+    let found = in_processes(processes, 1 + loops.len(), begin, phase)?;
     bench.findings.contender(
         &name,
         "an independent process for each thread, pinned as it, each with an index of its own that \
          has all keys",
     );
-    for (measure, of_all) in phases.into_iter().zip(found) {
+    for (measure, of_all) in measures.zip(found) {
         let sum = |at: usize| of_all.iter().map(|figures| figures[at]).sum::<f64>();
         #[expect(clippy::cast_sign_loss, reason = "a count")]
         let wrong = sum(1) as usize;

@@ -186,6 +186,18 @@ impl KeySet {
         sorted(&self.keys)
     }
 
+    /// Returns the set with its keys in key order, and without absent keys.
+    #[must_use]
+    pub fn in_key_order(&self) -> Self {
+        Self {
+            name: self.name.clone(),
+            keys: self.keys.pick(&self.order()),
+            absent: PackedKeys::default(),
+            note: self.note.clone(),
+            ..*self
+        }
+    }
+
     /// Removes keys outside the two lengths, absent keys included. Returns how many of `keys` it
     /// removed.
     pub fn leave_out(&mut self, shorter_than: usize, longer_than: usize) -> usize {

@@ -25,7 +25,7 @@ mod point;
 
 use super::{Bench, BenchPlan};
 use crate::keyset::{self, KeySet};
-use crate::result::AxisPoint;
+use crate::result::{AxisPoint, FOOTPRINT};
 use crate::rival::index::{self, DynIndex, RegisteredIndex};
 use crate::sys::{LoopClock, pinned};
 use crate::workload::run::{LoopOutcome, RunMode};
@@ -45,6 +45,8 @@ pub struct Grid<'a> {
     pub operations: usize,
     /// How the keys are inserted.
     pub inserts: InsertMode,
+    /// The name of the measure of inserts.
+    pub insert_measure: &'static str,
     /// Whether, and in which detail, the size of the indexes is measured.
     pub memory: MemoryDetail,
     /// The contenders.
@@ -63,6 +65,7 @@ impl<'a> Grid<'a> {
             loops,
             operations: most.clamp(1_000, 2_000_000),
             inserts: InsertMode::Timed,
+            insert_measure: INSERT,
             memory: MemoryDetail::No,
             takes,
             side_measurement: None,
@@ -105,7 +108,7 @@ pub(super) use of_grid;
 pub enum InsertMode {
     /// By one thread; the time is not reported.
     Untimed,
-    /// By one thread; the time is the measure "insert".
+    /// By one thread; the rate is reported.
     Timed,
     /// By this many threads, each with its share of the keys. The measure is the rate per thread.
     /// Only contenders that support several threads may take part.
@@ -163,7 +166,11 @@ pub fn admit(
     Ok((set, entries))
 }
 
-fn measure_point(
+/// Measures the contenders at one point, on keys that are made already.
+///
+/// # Errors
+/// If a contender gives a wrong answer.
+pub fn measure_point(
     bench: &mut Bench,
     grid: &Grid<'_>,
     point: &GridPoint,
@@ -228,7 +235,7 @@ impl GridTurn<'_> {
             InsertMode::Together(_) => Some(PER_THREAD),
         };
         if let Some(unit) = unit {
-            let place = MeasureSpec::more(INSERT, unit);
+            let place = MeasureSpec::more(self.grid.insert_measure, unit);
             bench.add(place, self.entry.name, self.at, rate)?;
         }
         let mut spoilt = false;
@@ -247,8 +254,13 @@ impl GridTurn<'_> {
         Ok(())
     }
 
-    /// Records the footprint of an index that counts its own bytes; that costs no second fill.
+    /// Records the footprint of an index that counts its own bytes; that costs no second fill. Does
+    /// nothing if another grid has recorded it at this point.
     fn own_footprint(&self, bench: &mut Bench, index: &dyn DynIndex) -> Result<()> {
+        let label = self.at.map(|at| &*at.label);
+        if bench.findings.cell(FOOTPRINT, self.entry.name, label).is_some() {
+            return Ok(());
+        }
         let own: usize = index.own_bytes().iter().map(|(_, bytes)| bytes).sum();
         if own > 0 { footprint(bench, self.at, self.entry, own as f64) } else { Ok(()) }
     }
