@@ -2,30 +2,70 @@
 //! or measures, and bytes per key. Each aim has a verdict on each key set.
 
 use super::Bench;
-use super::findings::{Findings, Judgement};
+use super::findings::{Findings, Judgement, rounded};
 use super::grid::GridPoint;
 use super::index_memory::{BESIDE, PARTS, part_of};
 use super::memory::{MOST, add_most};
 use crate::Result;
 use crate::keyset::KeySet;
+use crate::result::AimCell;
 use crate::rival::index;
+
+/// The rate that an aim compares with.
+#[derive(Debug, Clone, Copy)]
+pub enum Beside {
+    /// A measure of a contender.
+    Contender(&'static str, &'static str),
+    /// A measure of the first of these contenders that was measured.
+    FirstOf(&'static str, &'static [&'static str]),
+    /// A measure of the peer that is best in it: a rival that has an order and supports several
+    /// threads.
+    BestPeer(&'static str),
+}
+
+impl Beside {
+    /// Returns the contender on a key set, with its rate; `None` if it was not measured.
+    fn rate(self, findings: &Findings, set: &str) -> Option<(&'static str, f64)> {
+        match self {
+            Self::Contender(measure, name) => findings.best(measure, &[name], Some(set)),
+            Self::FirstOf(measure, names) => {
+                names.iter().find_map(|name| findings.best(measure, &[name], Some(set)))
+            }
+            Self::BestPeer(measure) => findings.best(measure, &index::peers(), Some(set)),
+        }
+    }
+
+    /// Returns the rate's name in a verdict on the rate `measure` of the index `ours`.
+    fn words(self, measure: &str, ours: &str) -> String {
+        let (other, contender) = match self {
+            Self::Contender(other, contender) if contender == ours => return format!("its {other}"),
+            Self::Contender(other, contender) => (other, contender.to_owned()),
+            Self::FirstOf(other, contenders) => (other, contenders.join(" or ")),
+            Self::BestPeer(other) => (other, "best peer".to_owned()),
+        };
+        if other == measure { contender } else { format!("{other} of {contender}") }
+    }
+}
 
 /// The aim for a rate relative to another rate, by kind of key set.
 #[derive(Debug)]
 pub struct Rate<const KINDS: usize> {
-    measure: &'static str,
-    beside: (&'static str, &'static str),
-    least: [Option<f64>; KINDS],
+    /// The measure of the index.
+    pub measure: &'static str,
+    /// The other rate.
+    pub beside: Beside,
+    /// The least ratio; `None`: there is no aim.
+    pub least: [Option<f64>; KINDS],
 }
 
 /// Returns the aim that the rate of `measure` is at least `least` times that of another measure or
 /// contender, by kind of key set.
 pub const fn rate<const KINDS: usize>(
     measure: &'static str,
-    beside: (&'static str, &'static str),
+    (other, contender): (&'static str, &'static str),
     least: [Option<f64>; KINDS],
 ) -> Rate<KINDS> {
-    Rate { measure, beside, least }
+    Rate { measure, beside: Beside::Contender(other, contender), least }
 }
 
 /// The aims for one index.
@@ -54,19 +94,20 @@ impl<const KINDS: usize> Aims<KINDS> {
         self.kinds.iter().position(|kind| set.starts_with(kind))
     }
 
-    /// Judges each aim on each key set of the measure.
+    /// Judges each aim on each key set of the measure. Verdicts on one aim follow each other.
     pub fn judge(&self, findings: &Findings, measure: &str) -> Judgement {
-        let sets: Vec<&str> = findings.labels(measure).into_iter().flatten().collect();
-        let judged = sets.iter().filter_map(|set| Some((set, self.kind(set)?))).flat_map(|(set, kind)| {
-            let rates = self.rates.iter().filter_map(move |rate| Some((rate, rate.least[kind]?)));
-            let rates = rates.map(|(rate, least)| self.judge_rate(findings, set, rate, least));
-            let bytes = self.bytes[kind].map(|most| self.judge_bytes(findings, set, most));
-            let growing = self.bytes[kind].zip(self.growing);
-            let growing = growing.map(|(most, times)| self.judge_growing(findings, set, times * most));
-            rates.chain(bytes).chain(growing)
+        let labels = findings.labels(measure).into_iter().flatten();
+        let sets: Vec<_> = labels.filter_map(|set| Some((set, self.kind(set)?))).collect();
+        let rates = self.rates.iter().flat_map(|rate| {
+            let aimed = sets.iter().filter_map(|&(set, kind)| Some((set, rate.least[kind]?)));
+            aimed.map(|(set, least)| self.judge_rate(findings, set, rate, least))
         });
+        let bounds: Vec<_> = sets.iter().filter_map(|&(set, kind)| Some((set, self.bytes[kind]?))).collect();
+        let bytes = bounds.iter().map(|&(set, most)| self.judge_bytes(findings, set, most));
+        let growing = bounds.iter().filter_map(|&(set, most)| Some((set, self.growing? * most)));
+        let growing = growing.map(|(set, most)| self.judge_growing(findings, set, most));
         Judgement::each_of(
-            judged,
+            rates.chain(bytes).chain(growing),
             &format!("there are aims only for key sets named {}", self.kinds.join(", ")),
         )
     }
@@ -87,35 +128,53 @@ impl<const KINDS: usize> Aims<KINDS> {
     }
 
     fn judge_growing(&self, findings: &Findings, set: &str, most: f64) -> Judgement {
-        let held = findings.median(MOST.measure, self.index, Some(set)).map(|held| (set.to_owned(), held));
-        Judgement::at_most(most, &format!("{}, {}", MOST.measure, self.words), &Vec::from_iter(held))
+        let held = findings.median(MOST.measure, self.index, Some(set));
+        let shown: Vec<_> = held.map(|held| (set.to_owned(), held)).into_iter().collect();
+        let judged = Judgement::at_most(most, &format!("{}, {}", MOST.measure, self.words), &shown);
+        judged.in_cell(cell(MOST.measure.to_owned(), ("≤", most), set, held))
     }
 
     fn judge_rate(&self, findings: &Findings, set: &str, rate: &Rate<KINDS>, least: f64) -> Judgement {
-        let (other, contender) = rate.beside;
-        let median = |measure: &str, contender: &str| findings.median(measure, contender, Some(set));
-        let ratio = median(rate.measure, self.index).zip(median(other, contender));
-        let ratios: Vec<_> = ratio.map(|(ours, its)| (set.to_owned(), ours / its)).into_iter().collect();
-        let words = match contender {
-            _ if other == rate.measure => contender.to_owned(),
-            ours if ours == self.index => format!("its {other}"),
-            others => format!("{other} of {others}"),
+        let other = rate.beside.words(rate.measure, self.index);
+        let what = format!("{}, {} / {other}", rate.measure, self.words);
+        let place = |figure| cell(format!("{} / {other}", rate.measure), ("≥", least), set, figure);
+        let ours = findings.cell(rate.measure, self.index, Some(set));
+        let Some((ours, (contender, theirs))) = ours.zip(rate.beside.rate(findings, set)) else {
+            let missing = if ours.is_none() { self.words } else { &*other };
+            let why = format!("{what}: {set}: {missing} was not measured");
+            return Judgement::untested(why).in_cell(place(None));
         };
-        Judgement::at_least(least, &format!("{}, {} / {words}", rate.measure, self.words), &ratios)
+        let (median, unit) = (ours.summary().median, &ours.unit);
+        let judged = Judgement::at_least(least, &what, &[(set.to_owned(), median / theirs)]);
+        let why = format!("{}: {median:.2} / {theirs:.2} {unit} of {contender}", judged.why);
+        Judgement { why, ..judged }.in_cell(place(Some(median / theirs)))
     }
 
     /// Judges the bytes beyond keys and values, and shows the share of one part.
     fn judge_bytes(&self, findings: &Findings, set: &str, most: f64) -> Judgement {
         let words = self.words;
-        let Some(bytes) = findings.median(BESIDE, self.index, Some(set)) else {
-            return Judgement::untested(format!("{BESIDE}, {words}, {set}: not measured"));
+        let bytes = findings.median(BESIDE, self.index, Some(set));
+        let judged = match bytes {
+            Some(bytes) => {
+                let part = self.part.and_then(|part| share(findings, self.index, set, part));
+                let part = part.unwrap_or_default();
+                let claimed = format!("at most {most} is claimed");
+                let why = format!("{BESIDE}, {words}, {set}: {bytes:.1} B/key{part} ({claimed})");
+                Judgement::of(bytes <= most, why)
+            }
+            None => Judgement::untested(format!("{BESIDE}, {words}, {set}: not measured")),
         };
-        let share = |name| {
-            let part = findings.median(PARTS, self.index, Some(&part_of(set, name).label))?;
-            Some(format!(", {part:.2} of them the {name}"))
-        };
-        let part = self.part.and_then(share).unwrap_or_default();
-        let why = format!("{BESIDE}, {words}, {set}: {bytes:.1} B/key{part} (at most {most} is claimed)");
-        Judgement::of(bytes <= most, why)
+        judged.in_cell(cell(BESIDE.to_owned(), ("≤", most), set, bytes))
     }
+}
+
+/// Returns the bytes per key of a part, as text for verdicts.
+fn share(findings: &Findings, index: &str, set: &str, part: &str) -> Option<String> {
+    let bytes = findings.median(PARTS, index, Some(&part_of(set, part).label))?;
+    Some(format!(", {bytes:.2} of them the {part}"))
+}
+
+/// Returns the place of a verdict on a key set.
+fn cell(row: String, (sign, limit): (&str, f64), set: &str, figure: Option<f64>) -> AimCell {
+    AimCell { row, aim: format!("{sign} {}", rounded(limit)), column: set.to_owned(), figure }
 }

@@ -194,8 +194,8 @@ pub fn run(
     for text in bench.findings.notes {
         sink.write(&ResultLine::Note(ResultNote { run: name.clone(), text }))?;
     }
-    for Judgement { answer, why, .. } in judgement.each() {
-        sink.write(&ResultLine::Verdict(ClaimVerdict { run: name.clone(), answer, why }))?;
+    for Judgement { answer, why, cell, .. } in judgement.each() {
+        sink.write(&ResultLine::Verdict(ClaimVerdict { run: name.clone(), answer, why, cell }))?;
     }
     done.map(|()| run)
 }

@@ -1,7 +1,9 @@
 //! The figures that a run has found so far, and the judgement of a claim by them.
 
 use crate::keyset::KeySet;
-use crate::result::{AbsentContender, AxisPoint, Better, ClaimAnswer, ContenderRecord, ResultCell, Summary};
+use crate::result::{
+    AbsentContender, AimCell, AxisPoint, Better, ClaimAnswer, ContenderRecord, ResultCell, Summary,
+};
 
 /// Figures, notes and contenders of one run.
 #[derive(Debug, Default)]
@@ -25,6 +27,8 @@ pub struct Judgement {
     pub answer: ClaimAnswer,
     /// The figures.
     pub why: String,
+    /// Its place in a table of aims.
+    pub cell: Option<AimCell>,
     /// Further claims, each with an answer of its own.
     pub further: Vec<Judgement>,
 }
@@ -178,12 +182,24 @@ impl Findings {
         all.collect()
     }
 
+    /// Returns the contender with the greatest rate at a point, and the rate; `None` if none of them
+    /// was measured there.
+    pub fn best<'n>(
+        &self,
+        measure: &str,
+        contenders: &[&'n str],
+        label: Option<&str>,
+    ) -> Option<(&'n str, f64)> {
+        let rates = contenders.iter().filter_map(|name| Some((*name, self.median(measure, name, label)?)));
+        rates.max_by(|(_, one), (_, other)| one.total_cmp(other))
+    }
+
     /// Returns the contender's rate as a multiple of the best of `others`, at each point where the
     /// contender and one of them were measured: pairs of a label and a ratio.
     pub fn ratios_to_best(&self, measure: &str, contender: &str, others: &[&str]) -> Vec<(String, f64)> {
         let at = |label: Option<&str>| {
-            let rates = others.iter().filter_map(|other| self.median(measure, other, label));
-            let ratio = self.median(measure, contender, label)? / rates.max_by(f64::total_cmp)?;
+            let (_, best) = self.best(measure, others, label)?;
+            let ratio = self.median(measure, contender, label)? / best;
             Some((label.unwrap_or("all").to_owned(), ratio))
         };
         self.labels(measure).into_iter().filter_map(at).collect()
@@ -200,7 +216,7 @@ impl Findings {
 
 impl Judgement {
     fn with(answer: ClaimAnswer, why: String) -> Self {
-        Self { answer, why, further: Vec::new() }
+        Self { answer, why, cell: None, further: Vec::new() }
     }
 
     /// Returns the judgement that the claim cannot be tested, for this reason.
@@ -240,8 +256,13 @@ impl Judgement {
             return Self::untested(format!("{what}: not measured"));
         }
         let holds = ratios.iter().all(|(_, ratio)| holds(*ratio));
-        let limit = (limit * 100.0).round() / 100.0;
-        Self::of(holds, format!("{what}: {} ({words} {limit} is claimed)", shown(ratios)))
+        Self::of(holds, format!("{what}: {} ({words} {} is claimed)", shown(ratios), rounded(limit)))
+    }
+
+    /// Returns this judgement as a cell of a table of aims.
+    #[must_use]
+    pub fn in_cell(self, cell: AimCell) -> Self {
+        Self { cell: Some(cell), ..self }
     }
 
     /// Returns one judgement on all of these. Untested, for the given reason, if there is no
@@ -267,7 +288,8 @@ impl Judgement {
         };
         let answer = if rank(self.answer) >= rank(other.answer) { self.answer } else { other.answer };
         self.further.extend(other.further);
-        Self { answer, why: format!("{}; {}", self.why, other.why), further: self.further }
+        let why = format!("{}; {}", self.why, other.why);
+        Self { further: self.further, ..Self::with(answer, why) }
     }
 
     /// Combines both so that each keeps its own answer.
@@ -279,11 +301,16 @@ impl Judgement {
 
     /// Returns all judgements that have an answer of their own.
     pub fn each(self) -> Vec<Self> {
-        let Self { answer, why, further } = self;
-        let mut all = vec![Self::with(answer, why)];
+        let Self { answer, why, cell, further } = self;
+        let mut all = vec![Self { cell, ..Self::with(answer, why) }];
         all.extend(further.into_iter().flat_map(Self::each));
         all
     }
+}
+
+/// Returns a limit as verdicts show it.
+pub fn rounded(limit: f64) -> f64 {
+    (limit * 100.0).round() / 100.0
 }
 
 /// Returns ratios as text for verdicts.
@@ -341,6 +368,9 @@ mod tests {
         findings.add(RATE, "c", Some(&one), 16.0);
         assert_eq!(findings.ratios_to_best("lookup", "a", &["b", "c", "d"]), [("one".to_owned(), 0.25)]);
         assert!(findings.ratios_to_best("lookup", "a", &["d"]).is_empty());
+        assert_eq!(findings.best("lookup", &["b", "c", "d"], Some("one")), Some(("c", 16.0)));
+        assert_eq!(findings.best("lookup", &["d"], Some("one")), None);
+        assert_eq!(findings.best("lookup", &["b", "c"], Some("two")), None);
     }
 
     #[test]

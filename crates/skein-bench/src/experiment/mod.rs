@@ -18,8 +18,8 @@
 //!
 //! - By paper: `masstree_fig8`, `masstree_fig9`, `masstree_fig10`, `masstree_fig11`, `wormhole`,
 //!   `cuckoo`, `mlpindex`, `bitbase` (the disk engine).
-//! - By subject: `index`, `memory`, `scaling`, `skip_list`, `store`, `server`, `self_test` (the
-//!   bench itself).
+//! - By subject: `index`, `cells` (the aims for the page tree), `memory`, `scaling`, `skip_list`,
+//!   `store`, `server`, `self_test` (the bench itself).
 //!
 //! Their common parts:
 //!
@@ -32,6 +32,7 @@
 mod aims;
 mod bench;
 mod bitbase;
+mod cells;
 mod cuckoo;
 mod findings;
 mod grid;
@@ -91,12 +92,13 @@ pub struct Experiment {
 }
 
 /// All experiments, in the order of lists.
-pub static ALL: [&Experiment; 62] = [
+pub static ALL: [&Experiment; 63] = [
     &index::LOOKUPS_OF_ALL,
     &index::SCAN_100,
     &index::YCSB_EXPERIMENT,
     &index::MIX,
     &index::GROWTH,
+    &cells::CELLS,
     &memory::MEMORY,
     &self_test::SELF_TEST,
     &store::masstree_sec5::SEC5,

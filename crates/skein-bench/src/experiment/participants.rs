@@ -9,7 +9,7 @@ use crate::keyset::KeySet;
 use crate::rival::index::{self, IndexAbilities, IndexRole, RegisteredIndex};
 
 pub use crate::rival::index::{
-    CUCKOO_TRIE as CUCKOO, MASSTREE as OURS, MLP_INDEX as MLP, SKIP_LIST, WORMHOLE,
+    CUCKOO_TRIE as CUCKOO, MASSTREE as OURS, MLP_INDEX as MLP, PAGE_TREE, SKIP_LIST, WORMHOLE,
 };
 
 /// The contenders that an experiment compares.

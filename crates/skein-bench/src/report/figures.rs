@@ -104,6 +104,15 @@ pub(super) fn answer(answer: ClaimAnswer) -> &'static str {
     }
 }
 
+/// Returns the sign of an answer.
+pub(super) fn sign(answer: ClaimAnswer) -> &'static str {
+    match answer {
+        ClaimAnswer::Holds => "✓",
+        ClaimAnswer::DoesNotHold => "✗",
+        ClaimAnswer::CannotBeTested => "?",
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,6 +3,7 @@
 //! ```text
 //!   lines ──► view     runs, their measures, the cells of each by point and contender
 //!              │            footprint: whether the indexes fitted the caches
+//!              │            aim_table: verdicts by aim and key set
 //!              ├──► table     for the terminal
 //!              ├──► html      one page: charts, the figures below each, the contenders
 //!              └──► overview  a chart for the README: our rates beside Redis and LMDB
@@ -14,6 +15,7 @@
 //! No code here measures, and no code here fails. A report shows any results file as it is, even
 //! one without rounds, with figures that are not numbers, or with odd text. Read `view.rs` first.
 
+mod aim_table;
 mod compare;
 mod figures;
 mod footprint;

@@ -1,8 +1,9 @@
 //! The terminal's report: for each run the claim and its verdict, then a table per measure with a
-//! row per point and contender.
+//! row per point and contender. A run with aims by key set ends with a table of these.
 
 use std::fmt::Write as _;
 
+use super::aim_table::{AimTable, AimVerdict, column_name};
 use super::figures::{Figures, answer, number, unit_and_direction};
 use super::view::{MeasureView, ResultsView, RunView};
 use super::{probe, text};
@@ -22,6 +23,10 @@ pub fn table(lines: &[ResultLine]) -> String {
             figures(&mut out, measure);
         }
         tail(&mut out, run);
+        if let Some(aims) = AimTable::of(run) {
+            out.push('\n');
+            aim_rows(&mut out, &aims);
+        }
     }
     if view.runs.is_empty() {
         out.push_str("There is no run in these results.\n");
@@ -68,6 +73,22 @@ fn tail(out: &mut String, view: &RunView<'_>) {
     for absent in &view.run.absent {
         named(out, "without", &format!("{}: {}", absent.name, absent.why));
     }
+}
+
+/// The widest name of a key set in a table of aims.
+const KEY_SET_COLUMNS: usize = 16;
+
+fn aim_rows(out: &mut String, table: &AimTable<'_>) {
+    let _ = writeln!(out, "  aims: {} (✓ holds, ✗ does not, ? cannot be tested)", table.summary());
+    let name = |set: &&str| text::cut(&text::one_line(column_name(set)), KEY_SET_COLUMNS);
+    let titles = ["operation / beside".to_owned(), "aim".to_owned()];
+    let mut rows: Vec<Vec<String>> = vec![titles.into_iter().chain(table.columns.iter().map(name)).collect()];
+    for row in &table.rows {
+        let verdicts = row.verdicts.iter().map(|verdict| verdict.map_or_else(String::new, AimVerdict::text));
+        let titles = [text::one_line(row.title), text::one_line(row.aim)];
+        rows.push(titles.into_iter().chain(verdicts).collect());
+    }
+    aligned(out, &rows);
 }
 
 fn figures(out: &mut String, measure: &MeasureView<'_>) {
@@ -119,10 +140,11 @@ pub(super) fn row(
 }
 
 /// Appends columns of text: the first two left-aligned, the others right-aligned.
-fn aligned<const COLUMNS: usize>(out: &mut String, rows: &[[String; COLUMNS]]) {
-    let width = |column: usize| rows.iter().map(|row| text::columns(&row[column])).max().unwrap_or(0);
-    let widths: [usize; COLUMNS] = std::array::from_fn(width);
-    for row in rows {
+fn aligned<R: AsRef<[String]>>(out: &mut String, rows: &[R]) {
+    let rows = || rows.iter().map(AsRef::as_ref);
+    let width = |column: usize| rows().map(|row| text::columns(&row[column])).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..rows().map(<[String]>::len).max().unwrap_or(0)).map(width).collect();
+    for row in rows() {
         let mut line = String::from("   ");
         for (column, field) in row.iter().enumerate().filter(|(column, _)| widths[*column] > 0) {
             let blank = " ".repeat(widths[column] - text::columns(field));

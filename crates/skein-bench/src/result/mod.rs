@@ -191,6 +191,22 @@ pub struct ClaimVerdict {
     pub answer: ClaimAnswer,
     /// The figures that it rests on.
     pub why: String,
+    /// Its place in a table of aims; `None` if it is not an aim for a key set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cell: Option<AimCell>,
+}
+
+/// The place of a verdict in a table of aims, and the figure there.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AimCell {
+    /// The row: an operation, and the rate that it is compared with.
+    pub row: String,
+    /// The bound of the aim, for instance `≥ 1.2`.
+    pub aim: String,
+    /// The column: the key set.
+    pub column: String,
+    /// The ratio, or the bytes per key; `None` if it was not measured.
+    pub figure: Option<f64>,
 }
 
 /// The answer to a claim.

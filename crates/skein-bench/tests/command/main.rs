@@ -3,6 +3,7 @@
 
 mod bench;
 mod bitbase;
+mod cells;
 mod common;
 mod cuckoo;
 mod families;

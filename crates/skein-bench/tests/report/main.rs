@@ -1,6 +1,7 @@
 //! Reports of whole results files: their structure, and their tolerance of odd files. The sample's
 //! reports are left in the target folder as `tmp/report.html` and `tmp/report.txt`, for inspection.
 
+mod aims;
 mod odd;
 mod overview;
 mod sample;

@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 use skein_bench::report;
 use skein_bench::result::{
-    AxisPoint, Better, ClaimAnswer, ClaimVerdict, ResultCell, ResultLine, ResultNote, RunRecord,
+    AimCell, AxisPoint, Better, ClaimAnswer, ClaimVerdict, ResultCell, ResultLine, ResultNote, RunRecord,
 };
 
 use crate::sample;
@@ -68,6 +68,12 @@ fn text_is_never_markup() {
             run: "r".into(),
             answer: ClaimAnswer::Holds,
             why: format!("{NASTY}; {NASTY}"),
+            cell: Some(AimCell {
+                row: NASTY.into(),
+                aim: NASTY.into(),
+                column: NASTY.into(),
+                figure: Some(f64::NAN),
+            }),
         }),
     ];
     everything(&lines);

@@ -131,7 +131,12 @@ impl SampleBuilder {
     }
 
     pub fn end(mut self, answer: ClaimAnswer, why: &str) -> Vec<ResultLine> {
-        self.lines.push(ResultLine::Verdict(ClaimVerdict { run: self.run, answer, why: why.into() }));
+        self.lines.push(ResultLine::Verdict(ClaimVerdict {
+            run: self.run,
+            answer,
+            why: why.into(),
+            cell: None,
+        }));
         self.lines
     }
 }

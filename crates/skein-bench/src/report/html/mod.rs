@@ -17,7 +17,7 @@ use maud::{DOCTYPE, Markup, html};
 
 use self::chart::Palette;
 use self::machine::Machines;
-use super::figures::answer;
+use super::figures::{answer, sign};
 use super::text::{date, sanitized};
 use super::view::{ResultsView, RunView};
 use crate::result::{ClaimAnswer, ResultLine};
@@ -118,15 +118,19 @@ fn badges(run: &RunView<'_>) -> Markup {
             @let count = run.verdicts.iter().filter(|verdict| verdict.answer == given).count();
             @if count > 0 { (badge(given)) @if count > 1 { " × " (count) " " } }
         }
-        @if run.verdicts.is_empty() { span class="badge" { "? no verdict" } }
+        @if run.verdicts.is_empty() { span class="badge quiet" { "? no verdict" } }
     }
 }
 
 fn badge(given: ClaimAnswer) -> Markup {
-    let (class, sign) = match given {
-        ClaimAnswer::Holds => ("badge yes", "✓"),
-        ClaimAnswer::DoesNotHold => ("badge no", "✗"),
-        ClaimAnswer::CannotBeTested => ("badge", "?"),
-    };
-    html! { span class=(class) { (sign) " " (answer(given)) } }
+    html! { span class={ "badge " (answer_class(given)) } { (sign(given)) " " (answer(given)) } }
+}
+
+/// Returns the class of an answer, which decides its colour.
+fn answer_class(given: ClaimAnswer) -> &'static str {
+    match given {
+        ClaimAnswer::Holds => "yes",
+        ClaimAnswer::DoesNotHold => "no",
+        ClaimAnswer::CannotBeTested => "quiet",
+    }
 }

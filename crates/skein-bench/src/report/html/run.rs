@@ -3,6 +3,7 @@
 use maud::{Markup, html};
 
 use super::{HtmlPage, badge, chart, run_id, tables};
+use crate::report::aim_table::AimTable;
 use crate::report::text::date;
 use crate::report::view::{MeasureView, RunView};
 use crate::result::ClaimVerdict;
@@ -24,6 +25,10 @@ impl HtmlPage<'_> {
                     @for remark in view.remarks() { dt { "Note" } dd { (remark) } }
                 }
                 @if view.measures.is_empty() { p class="warning" { "This run has no figures." } }
+                @if let Some(aims) = AimTable::of(view) {
+                    h3 { "Aims" }
+                    div class="wide" { (tables::aims(&aims)) }
+                }
                 div class="charts" {
                     @for (place, measure) in view.measures.iter().enumerate() {
                         (self.measure(&format!("{}-{}", run_id(number), place + 1), measure))

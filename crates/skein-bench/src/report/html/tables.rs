@@ -1,7 +1,9 @@
-//! The tables of figures below a chart.
+//! The tables of figures below a chart, and the table of a run's aims.
 
 use maud::{Markup, html};
 
+use super::answer_class;
+use crate::report::aim_table::{AimTable, column_name};
 use crate::report::figures::{Figures, number, unit_and_direction};
 use crate::report::table::{label, row};
 use crate::report::view::MeasureView;
@@ -27,6 +29,31 @@ pub(super) fn figures(measure: &MeasureView<'_>) -> Markup {
                             (place_of(measure, point, place, contender))
                             td { (median) } td { (spread) } td { (ratio) } td { (least) } td { (greatest) } td { (rounds) }
                         }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Returns the verdict on each aim on each key set.
+pub(super) fn aims(table: &AimTable<'_>) -> Markup {
+    html! {
+        p class="quiet" { (table.summary()) ". Point at a figure to see its origin." }
+        table {
+            tr {
+                th class="name" { "operation / beside" }
+                th class="name" { "aim" }
+                @for set in &table.columns { th { (column_name(set)) } }
+            }
+            @for row in &table.rows {
+                tr {
+                    td class="name" { (row.title) }
+                    td class="name" { (row.aim) }
+                    @for verdict in &row.verdicts {
+                        td { @if let Some(verdict) = verdict {
+                            span class=(answer_class(verdict.answer())) title=(verdict.why()) { (verdict.text()) }
+                        } }
                     }
                 }
             }

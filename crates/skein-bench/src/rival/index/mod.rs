@@ -57,7 +57,7 @@ pub use btree::WORDS as BTREE_OF_WORDS;
 pub use dyn_index::{DynConcurrentIndex, DynIndex};
 pub use ours::{
     BARE_SKIP_LIST, BARE_SKIP_LIST_PLAIN, CUCKOO_TRIE, CUCKOO_TRIE_SERIAL, CUCKOO_TRIE_TABLE,
-    CUCKOO_TRIE_WITH_ROOM, MASSTREE, MLP_INDEX, MLP_INDEX_ALL_LEVELS, MLP_INDEX_SERIAL, SKIP_LIST,
+    CUCKOO_TRIE_WITH_ROOM, MASSTREE, MLP_INDEX, MLP_INDEX_ALL_LEVELS, MLP_INDEX_SERIAL, PAGE_TREE, SKIP_LIST,
     SKIP_LIST_AHEAD_4, SKIP_LIST_PLAIN, WORMHOLE, WORMHOLE_FOR_ONE_THREAD, WORMHOLE_TRIE,
 };
 
@@ -190,6 +190,13 @@ pub struct RegisteredIndex {
     pub role: IndexRole,
 }
 
+impl RegisteredIndex {
+    /// Returns whether it is a rival that has an order and supports several threads.
+    fn is_peer(&self) -> bool {
+        self.role == IndexRole::Rival && self.threads && self.can.scan
+    }
+}
+
 /// The purpose of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IndexRole {
@@ -255,6 +262,15 @@ pub fn all() -> Vec<&'static RegisteredIndex> {
 pub fn names() -> Vec<&'static str> {
     let contenders = all().into_iter().filter(|entry| entry.role.is_contender());
     let mut names: Vec<_> = contenders.map(|entry| entry.name).collect();
+    names.dedup();
+    names
+}
+
+/// Returns the names of the peers of our indexes, each once: the rivals that have an order and
+/// support several threads, as all of ours do.
+pub fn peers() -> Vec<&'static str> {
+    let peers = all().into_iter().filter(|entry| entry.is_peer());
+    let mut names: Vec<_> = peers.map(|entry| entry.name).collect();
     names.dedup();
     names
 }

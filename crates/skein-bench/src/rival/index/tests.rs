@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{DynIndex, RegisteredIndex, all};
+use super::{BTREE_OF_WORDS, DynIndex, MASSTREE, PAGE_TREE, RegisteredIndex, all, peers};
 use crate::keyset::{self, KeySet, PackedKeys, SeededRandom};
 use crate::sys::LoopClock;
 use crate::workload::run::{LoopStyle, RunMode};
@@ -106,6 +106,22 @@ fn filled(entry: &RegisteredIndex, set: &KeySet) -> Box<dyn DynIndex> {
 /// Panics with all wrong answers at once: the contender, the operation, the key set and the count.
 fn nothing_wrong(wrong: &[String]) {
     assert!(wrong.is_empty(), "wrong answers:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn peers_have_an_order_and_several_threads() {
+    let peers = peers();
+    assert!(peers.contains(&"btreemap-rwlock"), "{peers:?}");
+    // One thread, no order, ours.
+    for other in
+        ["btreemap", BTREE_OF_WORDS, "std-map", "hashbrown", "papaya", "libcuckoo", MASSTREE, PAGE_TREE]
+    {
+        assert!(!peers.contains(&other), "{peers:?}");
+    }
+    let crates = ["masstree-crate", "crossbeam-skiplist", "congee", "scc-treeindex", "bf-tree"];
+    for name in crates {
+        assert_eq!(peers.iter().filter(|peer| **peer == name).count(), usize::from(cfg!(feature = "rivals")));
+    }
 }
 
 #[test]

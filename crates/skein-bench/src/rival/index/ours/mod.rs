@@ -25,6 +25,7 @@ pub use cuckoo_trie::{
 };
 pub use masstree::NAME as MASSTREE;
 pub use mlp_index::{LEVELS as MLP_INDEX_ALL_LEVELS, NAME as MLP_INDEX, SERIAL as MLP_INDEX_SERIAL};
+pub use page_tree::NAME as PAGE_TREE;
 pub use skip_list::{
     AHEAD_4 as SKIP_LIST_AHEAD_4, BARE as BARE_SKIP_LIST, BARE_PLAIN as BARE_SKIP_LIST_PLAIN,
     NAME as SKIP_LIST, PLAIN as SKIP_LIST_PLAIN,
