@@ -20,7 +20,7 @@ use arrayvec::ArrayVec;
 use skein_sync::reclaim::Guard;
 
 use super::latch::{NEW_PAGE, PageLatch, Parent, page_of};
-use super::node::shared;
+use super::node::{Separator, shared};
 use super::page::{EntryKey, EntryValue, Page, PageShape, entry_size};
 use super::replace::{MergeOutcome, Splice, position};
 use super::variant::{PageTreeSettings, PageTreeVariant};
@@ -260,7 +260,8 @@ impl<S: Slot, V: PageTreeSettings> PageTreeVariant<S, V> {
     ) -> [PageLatch; 2] {
         let (key, len, shared_len) = (write.key, run.len(), run.prefix_len());
         let separator = separator_at(run, cut, key);
-        let known = |fence: Option<Vec<u8>>| fence.map_or(shared_len, |fence| shared(&fence, &separator));
+        let whole = Separator::whole(&separator);
+        let known = |fence: Option<Separator<'_>>| fence.map_or(shared_len, |fence| fence.shared(whole));
         let left_known = known(parent.separator_before(at));
         let right_known = known(parent.separator_before(at + run.pages.len()));
         let half = |ranks: Range<usize>, known: usize| {

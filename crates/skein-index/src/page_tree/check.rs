@@ -85,7 +85,7 @@ impl<S: Slot, V: PageTreeSettings> PageTreeVariant<S, V> {
         let mut lower = fences.lower.clone();
         for at in 0..node.children() {
             let last = at + 1 == node.children();
-            let upper = if last { fences.upper.clone() } else { Some(node.separator(at)) };
+            let upper = if last { fences.upper.clone() } else { Some(node.separator(at).to_vec()) };
             let child = Fences { lower, upper };
             child.check_order()?;
             self.check_child(node.child(at), &child, usize::from(node.level()) - 1, stats)?;
@@ -159,7 +159,9 @@ impl<S: Slot, V: PageTreeSettings> PageTreeVariant<S, V> {
         let mut level: Vec<Node> = node_of(self.engine.root()).into_iter().collect();
         // A level has the separators of all levels above it, too.
         while !level.is_empty() && found.len() < 8 * parts {
-            found.extend(level.iter().flat_map(|node| (1..node.children()).map(|at| node.separator(at - 1))));
+            found.extend(
+                level.iter().flat_map(|node| (1..node.children()).map(|at| node.separator(at - 1).to_vec())),
+            );
             level = level
                 .iter()
                 .flat_map(|node| (0..node.children()).filter_map(|at| node_of(node.child(at))))
@@ -211,6 +213,6 @@ impl Fences {
 impl Node {
     /// Returns bytes that begin with those that all keys of the node's range share.
     fn prefix_of_range(self, lower: Option<&[u8]>) -> Vec<u8> {
-        if self.children() > 1 { self.separator(0) } else { lower.unwrap_or_default().to_vec() }
+        if self.children() > 1 { self.separator(0).to_vec() } else { lower.unwrap_or_default().to_vec() }
     }
 }

@@ -138,7 +138,7 @@ impl PagePlace {
             (_, true) => self.outer_upper?,
             (_, false) => self.outer_lower?,
         };
-        Some(node.separator(at))
+        Some(node.separator(at).to_vec())
     }
 
     /// Returns the next page and the way to it, if it has the same parent.

@@ -45,6 +45,22 @@ pub(super) fn set<const BITS: u32>(words: &[AtomicU64], at: usize, value: u64) {
 /// Bytes of a word lie in this order: the position of a byte is flipped on big-endian processors.
 const FLIP: usize = if cfg!(target_endian = "big") { 7 } else { 0 };
 
+/// Returns the byte at a position. The page is locked, or the caller alone reaches it.
+#[inline(always)]
+pub(super) fn peek_byte(words: &[AtomicU64], at: usize) -> u8 {
+    assert!(at < size_of_val(words));
+    // SAFETY: inside the words, which no other thread writes now.
+    unsafe { words.as_ptr().cast::<u8>().add(at ^ FLIP).read() }
+}
+
+/// Returns the number of two bytes at a position, as [`peek_byte`].
+#[inline(always)]
+pub(super) fn peek_pair(words: &[AtomicU64], at: usize) -> u16 {
+    assert!(2 * at < size_of_val(words));
+    // SAFETY: as in `peek_byte`.
+    unsafe { words.as_ptr().cast::<u16>().add(at ^ (FLIP / 2)).read() }
+}
+
 /// Sets a byte of an array that no other thread can reach yet.
 #[inline(always)]
 pub(super) fn init_byte(words: &[AtomicU64], at: usize, value: u8) {

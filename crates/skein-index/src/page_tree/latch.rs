@@ -10,7 +10,7 @@ use std::ops::Deref;
 use skein_sync::version::{Version, VersionWord};
 
 use super::child::{Child, Target};
-use super::node::Node;
+use super::node::{Node, Separator};
 use super::page::Page;
 
 /// The version of a page that is made locked: no reader waits for it but one that finds nothing.
@@ -128,7 +128,7 @@ pub(super) enum Parent<'t> {
 
 impl Parent<'_> {
     /// Returns the separator before the child at this position, if the parent knows it.
-    pub(super) fn separator_before(&self, at: usize) -> Option<Vec<u8>> {
+    pub(super) fn separator_before(&self, at: usize) -> Option<Separator<'_>> {
         match self {
             Self::Node(node, _) if at > 0 && at < node.children() => Some(node.separator(at - 1)),
             _ => None,

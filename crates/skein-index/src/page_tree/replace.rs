@@ -22,7 +22,7 @@ use std::sync::atomic::Ordering;
 
 use super::child::{Child, Target};
 use super::latch::{NodeLatch, PageLatch, Parent, RootLatch};
-use super::node::{Node, NodeContent, shared};
+use super::node::{Node, NodeContent, NodeRun, Separator};
 use super::variant::{PageTreeSettings, PageTreeVariant};
 use crate::slot::Slot;
 
@@ -130,10 +130,8 @@ impl<S: Slot, V: PageTreeSettings> PageTreeVariant<S, V> {
                 let root = match splice.second {
                     None => splice.first,
                     Some((separator, second)) => {
-                        let mut content = NodeContent::default();
-                        content.children.push(splice.first);
-                        content.push_separator(&separator, &[]);
-                        content.children.push(second);
+                        let mut content = NodeContent::of(NodeRun::New(splice.first));
+                        content.push(Separator::whole(&separator), NodeRun::New(second));
                         let level = level_above(splice.first);
                         Node::new(&self.base.arena, &content, level, 0).link()
                     }
@@ -162,15 +160,15 @@ impl<S: Slot, V: PageTreeSettings> PageTreeVariant<S, V> {
         let node = latch.node();
         let content = spliced(node, splice);
         let parent = self.lock_parent(key, node.link());
-        let count = content.children.len();
+        let count = content.children();
         let mut merged = MergeOutcome::Unchanged;
         if count == 1 && matches!(parent, Parent::Root(_)) {
-            self.engine.set_root(content.children[0]);
+            self.engine.set_root(content.first_child());
             drop(parent);
         } else if count > V::FANOUT {
             merged = self.split_node(node, parent, &content, key, guard);
         } else if count < (V::FANOUT / 4).max(2) {
-            merged = self.merge_node(node, parent, &content, key, guard);
+            merged = self.merge_node(node, parent, content, key, guard);
         } else {
             let new = Node::new(&self.base.arena, &content, node.level(), node.known());
             merged = self.replace_one(parent, key, new.link(), guard);
@@ -184,23 +182,26 @@ impl<S: Slot, V: PageTreeSettings> PageTreeVariant<S, V> {
         &self,
         node: Node,
         parent: Parent<'_>,
-        content: &NodeContent,
+        content: &NodeContent<'_>,
         key: &[u8],
         guard: &impl Guard,
     ) -> MergeOutcome {
-        let count = content.children.len();
+        let count = content.children();
         // Keys that come in order fill their nodes.
         let own = position(&parent);
-        let in_order = parent.separator_before(own + 1).is_none() && content.separator(count - 2) <= key;
+        let in_order = parent.separator_before(own + 1).is_none()
+            && *content.separator_before(count - 1).to_vec() <= *key;
         let cut = if in_order { count * 7 / 8 } else { count / 2 };
-        let separator = content.separator(cut - 1).to_vec();
-        let known = |fence: Option<Vec<u8>>| fence.map_or(node.known(), |fence| shared(&fence, &separator));
+        let separator = content.separator_before(cut);
+        let known =
+            |fence: Option<Separator<'_>>| fence.map_or(node.known(), |fence| fence.shared(separator));
         let left_known = known(parent.separator_before(own));
         let right_known = known(parent.separator_before(own + 1));
-        let new = |part: NodeContent, known| Node::new(&self.base.arena, &part, node.level(), known).link();
-        let left = new(content.part(0, cut), left_known);
-        let right = new(content.part(cut, count), right_known);
-        let second = Some((separator, right));
+        let new =
+            |part: &NodeContent<'_>, known| Node::new(&self.base.arena, part, node.level(), known).link();
+        let left = new(&content.part(0, cut), left_known);
+        let right = new(&content.part(cut, count), right_known);
+        let second = Some((separator.to_vec(), right));
         let splice = Splice { at: own, replaced: 1, first: left, second };
         self.splice(parent, key, splice, guard)
     }
@@ -211,17 +212,17 @@ impl<S: Slot, V: PageTreeSettings> PageTreeVariant<S, V> {
         &self,
         node: Node,
         parent: Parent<'_>,
-        content: &NodeContent,
+        content: NodeContent<'_>,
         key: &[u8],
         guard: &impl Guard,
     ) -> MergeOutcome {
         // A node with one child has to go, since pages merge only below one parent.
-        let most = if content.children.len() == 1 { V::FANOUT } else { V::FANOUT * 3 / 4 };
+        let most = if content.children() == 1 { V::FANOUT } else { V::FANOUT * 3 / 4 };
         let mut busy = false;
         let beside = parent.neighbours().find_map(|(child, at)| {
             // SAFETY: loaded from a live node under the guard.
             let Target::Node(beside) = (unsafe { child.target() }) else { return None };
-            if beside.children() + content.children.len() > most {
+            if beside.children() + content.children() > most {
                 return None;
             }
             let latch = NodeLatch::try_take(beside);
@@ -229,20 +230,16 @@ impl<S: Slot, V: PageTreeSettings> PageTreeVariant<S, V> {
             Some((latch?, at))
         });
         let (Some((beside, at)), Parent::Node(up, own)) = (beside, &parent) else {
-            let new = Node::new(&self.base.arena, content, node.level(), node.known());
+            let new = Node::new(&self.base.arena, &content, node.level(), node.known());
             let above = self.replace_one(parent, key, new.link(), guard);
             return if busy && above == MergeOutcome::Unchanged { MergeOutcome::Busy } else { above };
         };
-        let mut merged = NodeContent::default();
-        if *own == at {
-            merged.push_content(content);
-            merged.push_separator(up.prefix(), up.rest(at));
-            merged.push_part(beside.node(), 0, beside.children());
+        let (separator, neighbour) = (up.separator(at), NodeRun::all(beside.node()));
+        let merged = if *own == at {
+            content.followed_by(separator, &NodeContent::of(neighbour))
         } else {
-            merged.push_part(beside.node(), 0, beside.children());
-            merged.push_separator(up.prefix(), up.rest(at));
-            merged.push_content(content);
-        }
+            NodeContent::of(neighbour).followed_by(separator, &content)
+        };
         let known = known_around(up, at, at + 2);
         let new = Node::new(&self.base.arena, &merged, node.level(), known);
         let splice = Splice { at, replaced: 2, first: new.link(), second: None };
@@ -272,28 +269,25 @@ fn level_above(child: Child) -> u8 {
 /// Returns how many bytes all keys share in the ranges of the children from `from` to `to`.
 fn known_around(node: &NodeLatch, from: usize, to: usize) -> usize {
     if from > 0 && to < node.children() {
-        shared(&node.separator(from - 1), &node.separator(to - 1))
+        node.separator(from - 1).shared(node.separator(to - 1))
     } else {
         node.known()
     }
 }
 
 /// Returns the content of a node with other children.
-fn spliced(node: Node, splice: &Splice) -> NodeContent {
-    let end = splice.at + splice.replaced;
-    let mut content = NodeContent::default();
-    content.push_part(node, 0, splice.at);
-    if splice.at > 0 {
-        content.push_separator(node.prefix(), node.rest(splice.at - 1));
+fn spliced(node: Node, splice: &Splice) -> NodeContent<'_> {
+    let (at, end) = (splice.at, splice.at + splice.replaced);
+    let first = NodeRun::New(splice.first);
+    let mut content = NodeContent::of(if at == 0 { first } else { NodeRun::Old(node, 0, at) });
+    if at > 0 {
+        content.push(node.separator(at - 1), first);
     }
-    content.children.push(splice.first);
     if let Some((separator, second)) = &splice.second {
-        content.push_separator(separator, &[]);
-        content.children.push(*second);
+        content.push(Separator::whole(separator), NodeRun::New(*second));
     }
     if end < node.children() {
-        content.push_separator(node.prefix(), node.rest(end - 1));
-        content.push_part(node, end, node.children());
+        content.push(node.separator(end - 1), NodeRun::Old(node, end, node.children()));
     }
     content
 }

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use skein_sync::reclaim::GraceClock;
 
 use super::Page;
-use super::entry::{EntryKey, EntryValue, NEAR, near_or_far, padded};
+use super::entry::{EntryKey, EntrySizes, EntryValue, NEAR, WORD, near_or_far, padded};
 use crate::memory::{Arena, copy_short};
 use crate::page_tree::lanes::{self, BYTES, PAIRS};
 use crate::slot::Slot;
@@ -94,12 +94,14 @@ impl Page {
     }
 
     /// Makes a slot lead to the entry at this position of the heap.
+    #[inline]
     fn lead_to(self, slot: usize, entry: u16) {
         // Release: pairs with the load in `entry`.
         self.entry_at(slot).store(entry, Ordering::Release);
     }
 
     /// Takes bytes at the end of the heap for an entry. Returns its position and its address.
+    #[inline]
     fn reserve(self, size: usize) -> (u16, NonNull<u8>) {
         let head = self.head();
         let start = head.heap_used.load(Ordering::Relaxed);
@@ -119,24 +121,23 @@ impl Page {
         position
     }
 
-    /// Copies the entry of a slot of another page, with its value if entries have values. Returns
-    /// the position of the copy.
-    fn copy_entry<S: Slot>(self, from: Self, slot: usize) -> u16 {
-        let (key_size, value) = (from.key_of(slot).size(), from.entry_value::<S>(slot));
-        let size = padded::<S>(key_size, value.size());
-        let (position, entry) = self.reserve(size);
-        // SAFETY: as in `write_entry`. The key, and the word of a value, do not change.
+    /// Copies an entry of another page, with its value if entries have values. Returns the position
+    /// of the copy.
+    #[inline]
+    fn copy_entry<S: Slot>(self, source: NonNull<u8>) -> u16 {
+        // SAFETY: the source is complete, and its key and the word of its value do not change. Of
+        // the copy, as in `write_entry`.
         unsafe {
-            let source = from.entry(slot);
-            if let EntryValue::Copy(value, _) = value {
-                let key_size = key_size.next_multiple_of(2);
-                copy_short(source, entry, key_size);
-                S::copy_embedded(value, entry.add(key_size));
+            let EntrySizes { key, value } = EntrySizes::of::<S>(source);
+            let (position, entry) = self.reserve(key + value);
+            if S::EMBEDS && source.read() & WORD == 0 {
+                copy_short(source, entry, key);
+                S::copy_embedded(source.add(key), entry.add(key));
             } else {
-                copy_short(source, entry, size);
+                copy_short(source, entry, key + value);
             }
+            position
         }
-        position
     }
 
     /// Counts the entry of a slot as dead, because the slot is about to lead elsewhere or nowhere.
@@ -154,7 +155,8 @@ impl Page {
 
     /// Returns the bytes of a slot's entry.
     fn entry_len<S: Slot>(self, slot: usize) -> usize {
-        self.entry_size_with::<S>(slot, &self.entry_value(slot))
+        // SAFETY: the slot is published, so its entry is complete.
+        unsafe { EntrySizes::of::<S>(self.entry(slot)) }.sum()
     }
 
     /// Returns the bytes of the heap that a slot's entry takes.
@@ -181,30 +183,36 @@ impl Page {
     }
 
     /// Appends the keys of `from` at some ranks. This page is not shared yet, has room for them,
-    /// and its prefix belongs to the keys too.
+    /// and its prefix belongs to the keys too. `from` is locked.
     pub(in crate::page_tree) fn append<S: Slot>(self, arena: &Arena, from: Self, ranks: Range<usize>) {
         let has_same_prefix = self.prefix_len() == from.prefix_len();
-        let mut count = self.live();
-        debug_assert!(count == self.used(), "a page that is not shared has no dead slots");
-        for rank in ranks {
-            let slot = from.slot_of(rank);
+        let (first, live) = (self.live(), self.live() + ranks.len());
+        assert!(first == self.used() && live <= self.slots(), "a new page has a slot for each key");
+        // The compiler would load the positions of all arrays again for each key.
+        let [tags, order, heads] = [self.tags(), self.order(), self.heads()];
+        let [old_tags, old_order, old_heads] = [from.tags(), from.order(), from.heads()];
+        let old_heap = from.heap();
+        for (count, rank) in (first..).zip(ranks) {
+            let slot = usize::from(lanes::peek_byte(old_order, rank));
             if !S::EMBEDS {
                 self.value_at(count).store(from.value::<S>(slot), Ordering::Relaxed);
             }
             let (entry, head) = if has_same_prefix {
-                (self.copy_entry::<S>(from, slot), lanes::get::<PAIRS>(from.heads(), rank) as u16)
+                let position = from.entry_at(slot).load(Ordering::Relaxed);
+                // SAFETY: an entry lies in the heap.
+                let entry = self.copy_entry::<S>(unsafe { old_heap.add(position.into()) });
+                (entry, lanes::peek_pair(old_heads, rank))
             } else {
                 let key = self.moved_key(arena, from, slot);
                 (self.write_entry::<S>(key, from.entry_value(slot)), key.head(self.prefix_len()))
             };
             self.lead_to(count, entry);
-            lanes::init_byte(self.tags(), count, from.tag(slot));
-            lanes::init_byte(self.order(), count, count as u8);
-            lanes::init_pair(self.heads(), count, head);
-            count += 1;
+            lanes::init_byte(tags, count, lanes::peek_byte(old_tags, slot));
+            lanes::init_byte(order, count, count as u8);
+            lanes::init_pair(heads, count, head);
         }
-        self.head().used.store(count as u8, Ordering::Relaxed);
-        self.set_live(count);
+        self.head().used.store(live as u8, Ordering::Relaxed);
+        self.set_live(live);
     }
 
     /// Returns the entry here for the key of a slot of a page with another prefix.
@@ -240,13 +248,16 @@ impl Page {
     }
 
     /// Returns the bytes in the heap of a page with a prefix of `prefix_len` bytes for the keys at
-    /// some ranks.
+    /// some ranks. The page is locked.
     pub(in crate::page_tree) fn bytes<S: Slot>(self, ranks: Range<usize>, prefix_len: usize) -> usize {
         if ranks.len() == self.live() && prefix_len == self.prefix_len() {
             return self.heap_bytes();
         }
         let size = |rank| {
-            let slot = self.slot_of(rank);
+            let slot = usize::from(lanes::peek_byte(self.order(), rank));
+            if prefix_len == self.prefix_len() {
+                return self.entry_len::<S>(slot);
+            }
             let key = match self.key_of(slot) {
                 EntryKey::Near(rest, _) => near_or_far(rest.len() + self.prefix_len() - prefix_len),
                 EntryKey::Far(_, length) => near_or_far(usize::from(length).saturating_sub(prefix_len)),

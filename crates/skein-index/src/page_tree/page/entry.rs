@@ -42,6 +42,39 @@ pub(in crate::page_tree) fn entry_size<S: Slot>(rest_len: usize, value: &EntryVa
     padded::<S>(near_or_far(rest_len), value.size())
 }
 
+/// The bytes that the parts of an entry take in the heap.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct EntrySizes {
+    pub(super) key: usize,
+    pub(super) value: usize,
+}
+
+impl EntrySizes {
+    /// Returns the sizes of an entry.
+    ///
+    /// # Safety
+    /// The entry is complete.
+    #[inline]
+    pub(super) unsafe fn of<S: Slot>(entry: NonNull<u8>) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let length = entry.read() & !WORD;
+            let key = if length == FAR { FAR_KEY } else { 1 + usize::from(length) };
+            if !S::EMBEDS {
+                return Self { key, value: 0 };
+            }
+            let key = key.next_multiple_of(2);
+            let is_word = entry.read() & WORD != 0;
+            let value = if is_word { size_of::<u64>() } else { S::embedded_size_at(entry.add(key)) };
+            Self { key, value: value.next_multiple_of(2) }
+        }
+    }
+
+    pub(super) fn sum(self) -> usize {
+        self.key + self.value
+    }
+}
+
 /// The key of an entry behind the page's prefix, or a whole key that lies elsewhere.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::page_tree) enum EntryKey<'k> {

@@ -24,20 +24,26 @@
 //! 3. A child's word changes only under the lock of the node, while the node is not deleted. The
 //!    new child has the range of the old one.
 
+mod build;
+mod content;
+mod separator;
+
 use std::cmp::Ordering as KeyOrder;
 use std::hint::select_unpredictable;
 use std::ptr::NonNull;
 
-use arrayvec::ArrayVec;
 use skein_sync::reclaim::{GracePeriod, Guard, PROTECT};
-use skein_sync::version::{Version, VersionWord};
+use skein_sync::version::VersionWord;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::child::Child;
-use crate::memory::{Arena, CACHE_LINE, MemoryPart, address_of, at_address};
+use crate::memory::{Arena, MemoryPart, address_of, at_address};
+
+pub(in crate::page_tree) use content::{NodeContent, NodeRun};
+pub(in crate::page_tree) use separator::Separator;
 
 /// The greatest fanout.
-pub(super) const FANOUT_MAX: usize = 64;
+pub(in crate::page_tree) const FANOUT_MAX: usize = 64;
 
 #[repr(C)]
 struct NodeHead {
@@ -55,151 +61,26 @@ const _: () = assert!(HEAD.is_multiple_of(8));
 
 /// A node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Node(NonNull<NodeHead>);
-
-/// The content of a node that is being made: children, and a separator between each two.
-#[derive(Debug, Default)]
-pub(super) struct NodeContent {
-    pub(super) children: ArrayVec<Child, { FANOUT_MAX + 1 }>,
-    /// The separators one after the other.
-    bytes: Vec<u8>,
-    ends: ArrayVec<u32, FANOUT_MAX>,
-}
-
-impl NodeContent {
-    pub(super) fn separators(&self) -> usize {
-        self.ends.len()
-    }
-
-    pub(super) fn separator(&self, at: usize) -> &[u8] {
-        let start = if at == 0 { 0 } else { self.ends[at - 1] as usize };
-        &self.bytes[start..self.ends[at] as usize]
-    }
-
-    /// Appends a separator, given in two parts.
-    pub(super) fn push_separator(&mut self, head: &[u8], tail: &[u8]) {
-        self.bytes.extend_from_slice(head);
-        self.bytes.extend_from_slice(tail);
-        // At most 64 separators of less than 64 KiB.
-        self.ends.push(self.bytes.len() as u32);
-    }
-
-    /// Appends a node's children from `from` to `to`, with the separators between them.
-    pub(super) fn push_part(&mut self, node: Node, from: usize, to: usize) {
-        for at in from..to {
-            if at > from {
-                self.push_separator(node.prefix(), node.rest(at - 1));
-            }
-            self.children.push(node.child(at));
-        }
-    }
-
-    /// Appends all of another content. A separator comes before it.
-    pub(super) fn push_content(&mut self, other: &Self) {
-        for (at, &child) in other.children.iter().enumerate() {
-            if at > 0 {
-                self.push_separator(other.separator(at - 1), &[]);
-            }
-            self.children.push(child);
-        }
-    }
-
-    /// Returns the children from `from` to `to` with the separators between them.
-    pub(super) fn part(&self, from: usize, to: usize) -> Self {
-        let mut part = Self::default();
-        for at in from..to {
-            if at > from {
-                part.push_separator(self.separator(at - 1), &[]);
-            }
-            part.children.push(self.children[at]);
-        }
-        part
-    }
-}
+pub(in crate::page_tree) struct Node(NonNull<NodeHead>);
 
 /// Returns the number of bytes that two strings share at their start.
-pub(super) fn shared(a: &[u8], b: &[u8]) -> usize {
+pub(in crate::page_tree) fn shared(a: &[u8], b: &[u8]) -> usize {
     a.iter().zip(b).take_while(|(a, b)| a == b).count()
 }
 
 impl Node {
-    /// Allocates a node. All keys that reach it share `known` bytes.
-    pub(super) fn new(arena: &Arena, content: &NodeContent, level: u8, known: usize) -> Self {
-        let separators = content.separators();
-        let (first, last) = match separators {
-            0 => (&[][..], &[][..]),
-            count => (content.separator(0), content.separator(count - 1)),
-        };
-        // Without separators, nothing is compared.
-        let prefix = if separators == 0 { known } else { shared(first, last) };
-        debug_assert!(separators == 0 || prefix >= known, "separators share what the range does");
-        let children = content.children.len();
-        let rests: usize = (0..separators).map(|at| content.separator(at).len() - prefix).sum();
-        let heap = rests + if separators == 0 { 0 } else { prefix };
-        let size = heap_start(children) + heap;
-        let size = Arena::rounded(size.next_multiple_of(CACHE_LINE));
-        let block = arena.alloc(size, MemoryPart::Nodes).cast::<NodeHead>();
-        block.as_ptr().expose_provenance();
-        let head = NodeHead {
-            version: VersionWord::new(Version::INTERIOR),
-            size: size as u32,
-            children: children as u8,
-            level,
-            known: known as u16,
-            prefix_len: if separators == 0 { 0 } else { prefix as u16 },
-        };
-        let node = Self(block);
-        // SAFETY: the block has `size` bytes and is exclusively ours; the parts lie inside it, as
-        // `heap_start` and `size` count them.
-        unsafe {
-            block.write(head);
-            node.fill(content, prefix);
-        }
-        node
-    }
-
-    /// Writes all parts but the head.
-    ///
-    /// # Safety
-    /// The node is exclusively ours, its head is written, and its block has room for the content.
-    unsafe fn fill(self, content: &NodeContent, prefix: usize) {
-        let (children, separators) = (self.children(), content.separators());
-        // SAFETY: the caller's promise.
-        unsafe {
-            for (at, child) in content.children.iter().enumerate() {
-                self.at(children_start(children) + 8 * at).cast::<AtomicU64>().write(AtomicU64::new(child.0));
-            }
-            for at in 0..separators {
-                let head = head_of(content.separator(at), prefix);
-                self.at(HEAD + 8 * at).cast::<u64>().write(head);
-            }
-            if separators == 0 {
-                return;
-            }
-            let heap = self.at(heap_start(children));
-            heap.copy_from_nonoverlapping(NonNull::from(content.separator(0)).cast(), prefix);
-            let mut end = prefix;
-            for at in 0..separators {
-                let rest = &content.separator(at)[prefix..];
-                heap.add(end).copy_from_nonoverlapping(NonNull::from(rest).cast(), rest.len());
-                end += rest.len();
-                self.at(ends_start(children)).cast::<u32>().add(at).write(end as u32);
-            }
-        }
-    }
-
     /// Returns the node at an address.
     ///
     /// # Safety
     /// The address is that of a node, and invariant 1 holds for it.
     #[inline(always)]
-    pub(super) unsafe fn from_address(address: u64) -> Self {
+    pub(in crate::page_tree) unsafe fn from_address(address: u64) -> Self {
         // SAFETY: the caller's promise.
         Self(unsafe { at_address(address) })
     }
 
     /// Returns the link to the node.
-    pub(super) fn link(self) -> Child {
+    pub(in crate::page_tree) fn link(self) -> Child {
         Child::to_node(address_of(self.0), self.size())
     }
 
@@ -217,28 +98,28 @@ impl Node {
     }
 
     #[inline(always)]
-    pub(super) fn version<'a>(self) -> &'a VersionWord {
+    pub(in crate::page_tree) fn version<'a>(self) -> &'a VersionWord {
         &self.head().version
     }
 
     /// Returns the number of children.
     #[inline(always)]
-    pub(super) fn children(self) -> usize {
+    pub(in crate::page_tree) fn children(self) -> usize {
         self.head().children.into()
     }
 
     #[inline(always)]
-    pub(super) fn level(self) -> u8 {
+    pub(in crate::page_tree) fn level(self) -> u8 {
         self.head().level
     }
 
     /// Returns the size of the node in bytes.
-    pub(super) fn size(self) -> usize {
+    pub(in crate::page_tree) fn size(self) -> usize {
         self.head().size as usize
     }
 
     /// Returns how many bytes all keys share that reach the node.
-    pub(super) fn known(self) -> usize {
+    pub(in crate::page_tree) fn known(self) -> usize {
         self.head().known.into()
     }
 
@@ -251,12 +132,12 @@ impl Node {
 
     /// Returns the link to a child.
     #[inline(always)]
-    pub(super) fn child(self, at: usize) -> Child {
+    pub(in crate::page_tree) fn child(self, at: usize) -> Child {
         Child(self.child_word(at).load(PROTECT))
     }
 
     /// Replaces a child by one of the same range. The caller must hold the node's lock.
-    pub(super) fn set_child(self, at: usize, child: Child) {
+    pub(in crate::page_tree) fn set_child(self, at: usize, child: Child) {
         // Release: pairs with the load in `child`; the child is initialised.
         self.child_word(at).store(child.0, Ordering::Release);
     }
@@ -271,31 +152,38 @@ impl Node {
 
     /// Returns the bytes that all separators share.
     #[inline(always)]
-    pub(super) fn prefix<'a>(self) -> &'a [u8] {
+    fn prefix<'a>(self) -> &'a [u8] {
         self.heap(0, self.head().prefix_len.into())
     }
 
     /// Returns a separator without the prefix. It is the lower bound of the child behind it.
     #[inline(always)]
-    pub(super) fn rest<'a>(self, at: usize) -> &'a [u8] {
-        let ends = self.at(ends_start(self.children())).cast::<u32>();
-        // SAFETY: there are `children - 1` ends; `at` is the number of a separator.
-        let (start, end) = unsafe {
-            let start = if at == 0 { self.head().prefix_len.into() } else { ends.add(at - 1).read() };
-            (start, ends.add(at).read())
-        };
-        self.heap(start as usize, end as usize)
+    fn rest<'a>(self, at: usize) -> &'a [u8] {
+        let (start, end) = self.heap_range(at, at + 1);
+        self.heap(start, end)
     }
 
-    /// Returns a whole separator.
-    pub(super) fn separator(self, at: usize) -> Vec<u8> {
-        [self.prefix(), self.rest(at)].concat()
+    /// Returns where the separators lie in the heap, from one position up to another one.
+    #[inline(always)]
+    fn heap_range(self, from: usize, to: usize) -> (usize, usize) {
+        let ends = self.at(ends_start(self.children())).cast::<u32>();
+        let end_of = |count: usize| match count {
+            0 => self.head().prefix_len.into(),
+            // SAFETY: there are `children - 1` ends, and so many separators at least.
+            _ => unsafe { ends.add(count - 1).read() as usize },
+        };
+        (end_of(from), end_of(to))
+    }
+
+    /// Returns a separator.
+    pub(in crate::page_tree) fn separator<'a>(self, at: usize) -> Separator<'a> {
+        Separator::new(self.prefix(), self.rest(at))
     }
 
     /// Returns the position of the child whose range includes `key`; with `below`, of the child
     /// whose range includes the keys just below `key`. The node's range must include them.
     #[inline(always)]
-    pub(super) fn search(self, key: &[u8], below: bool) -> usize {
+    pub(in crate::page_tree) fn search(self, key: &[u8], below: bool) -> usize {
         let head = self.head();
         let separators = usize::from(head.children) - 1;
         let (known, prefix) = (usize::from(head.known), usize::from(head.prefix_len));
@@ -341,7 +229,7 @@ impl Node {
     ///
     /// # Safety
     /// No thread can reach the node, and it is counted as `part`.
-    pub(super) unsafe fn free(self, part: MemoryPart) {
+    pub(in crate::page_tree) unsafe fn free(self, part: MemoryPart) {
         let size = self.size();
         // SAFETY: allocated in `new` with this size; the rest is the caller's promise. Models give
         // the version a drop.
@@ -355,7 +243,7 @@ impl Node {
     ///
     /// # Safety
     /// The node is unlinked: no guard entered from now on can reach it.
-    pub(super) unsafe fn retire(self, guard: &impl Guard) {
+    pub(in crate::page_tree) unsafe fn retire(self, guard: &impl Guard) {
         unsafe fn reclaim(head: *mut NodeHead, _: &GracePeriod) {
             // SAFETY: the collector passes the pointer of `retire`, after the grace period.
             unsafe { Node(NonNull::new_unchecked(head)).free(MemoryPart::Retired) };
@@ -439,13 +327,17 @@ mod tests {
     use proptest::prelude::*;
 
     fn node(arena: &Arena, separators: &[Vec<u8>], known: usize) -> Node {
-        let mut content = NodeContent::default();
-        content.children.push(Child(0));
-        for (at, separator) in separators.iter().enumerate() {
-            content.push_separator(separator, &[]);
-            content.children.push(Child(8 * (at as u64 + 1)));
-        }
-        Node::new(arena, &content, 1, known)
+        separators.iter().zip(1..).fold(
+            Node::new(arena, &NodeContent::of(NodeRun::New(Child(0))), 1, known),
+            |node, (separator, at)| {
+                let mut content = NodeContent::of(NodeRun::all(node));
+                content.push(Separator::whole(separator), NodeRun::New(Child(8 * at)));
+                let new = Node::new(arena, &content, 1, known);
+                // SAFETY: exclusively ours.
+                unsafe { node.free(MemoryPart::Nodes) };
+                new
+            },
+        )
     }
 
     fn separators() -> impl Strategy<Value = Vec<Vec<u8>>> {
@@ -479,7 +371,7 @@ mod tests {
                 prop_assert_eq!(node.search(&key, true), below, "below {:?}", key);
             }
             for (at, separator) in separators.iter().enumerate() {
-                prop_assert_eq!(&node.separator(at), separator);
+                prop_assert_eq!(&node.separator(at).to_vec(), separator);
             }
             // SAFETY: exclusively ours.
             unsafe { node.free(MemoryPart::Nodes) };
