@@ -78,9 +78,9 @@ impl KeyRun {
         page.rest(page.slot_of(rank))
     }
 
-    fn key(&self, rank: usize) -> Vec<u8> {
+    fn key<'a>(&self, rank: usize) -> Separator<'a> {
         let (page, _) = self.place(rank);
-        [page.prefix(), self.rest(rank)].concat()
+        Separator::new(page.prefix(), self.rest(rank))
     }
 
     /// Returns the number of bytes that the prefixes of all pages share.
@@ -217,11 +217,13 @@ impl<S: Slot, V: PageTreeSettings> PageTreeVariant<S, V> {
             let pages = if position(parent) == at { [latch.page(), other] } else { [other, latch.page()] };
             KeyRun { pages: pages.into() }
         };
+        parent.neighbours().for_each(|(child, _)| child.prefetch_target());
         // SAFETY: loaded from a live node under the guard.
         let pages = parent.neighbours().filter_map(|(child, at)| Some((unsafe { page_of(child) }?, at)));
         // Another thread may be changing the neighbour, so this is a guess.
         let wanted_ones = pages.filter(|&(page, at)| wanted(&run(page, at)));
         let (page, at) = wanted_ones.min_by_key(|(page, _)| page.live()).ok_or(MergeOutcome::Unchanged)?;
+        page.link().prefetch(usize::MAX);
         let neighbour = PageLatch::try_take(page).ok_or(MergeOutcome::Busy)?;
         wanted(&run(page, at)).then_some((neighbour, at)).ok_or(MergeOutcome::Busy)
     }
@@ -333,8 +335,7 @@ impl<S: Slot, V: PageTreeSettings> PageTreeVariant<S, V> {
 /// Returns the shortest separator between the ranks `cut - 1` and `cut` of a run to which `key`
 /// will be added: at an end, between the key and its neighbour.
 fn separator_at(run: &KeyRun, cut: usize, key: &[u8]) -> Vec<u8> {
-    let left = if cut == 0 { key.to_vec() } else { run.key(cut - 1) };
-    let mut right = if cut == run.len() { key.to_vec() } else { run.key(cut) };
-    right.truncate(shared(&left, &right) + 1);
-    right
+    let left = if cut == 0 { Separator::whole(key) } else { run.key(cut - 1) };
+    let right = if cut == run.len() { Separator::whole(key) } else { run.key(cut) };
+    right.part(0, left.shared(right) + 1).concat()
 }
