@@ -45,6 +45,9 @@ impl<S: Slot, V: PageTreeSettings> PageTreeVariant<S, V> {
     ) -> Computed<'g, S> {
         let tag = self.tag(key);
         let latch = place.and_then(PageLatch::take).unwrap_or_else(|| self.lock_for(key));
+        if S::EMBEDS {
+            latch.prefetch_room();
+        }
         let rest = &key[latch.prefix_len()..];
         let held = latch.find(rest, tag);
         let before = held.map(|slot| latch.value::<S>(slot));
