@@ -30,6 +30,9 @@ pub(super) struct Heap {
     /// Bytes of large objects and of arrays, by part.
     large_live: [AtomicUsize; PARTS],
     pub(super) large: Mutex<LargeList>,
+    /// The span that was returned last, or 0. It is handed out first, so a bin that becomes empty and
+    /// is needed again at once waits for no lock. Its bit is not set in the region's mask.
+    idle: AtomicUsize,
 }
 
 /// The regions, and which of their spans are free.
@@ -42,9 +45,6 @@ struct RegionPool {
     /// A region with only free spans. It is kept so that taking and returning one span repeatedly
     /// makes no system calls.
     spare: Option<usize>,
-    /// The span that was returned last. It is handed out first, so a bin that becomes empty and is
-    /// needed again at once costs no search. Its bit is not set in the region's mask.
-    idle: Option<usize>,
     source: PageSource,
 }
 
@@ -90,6 +90,7 @@ impl Heap {
             taken: AtomicUsize::new(0),
             large_live: Default::default(),
             large: Mutex::default(),
+            idle: AtomicUsize::new(0),
         })
     }
 
@@ -174,7 +175,11 @@ impl Heap {
             &*heap
         };
         this.taken.fetch_add(SPAN, Ordering::Relaxed);
-        lock(&this.pool).take(&this.reserved)
+        // Acquire: pairs with the swap in `take_span_back`, after the last use of the span.
+        match this.idle.swap(0, Ordering::Acquire) {
+            0 => lock(&this.pool).take(&this.reserved),
+            span => pointer(span),
+        }
     }
 
     /// Takes back an empty span, given by any address inside it, and gives up its claim.
@@ -188,8 +193,13 @@ impl Heap {
             // SAFETY: alive by the span's claim.
             let this = unsafe { &*heap };
             this.taken.fetch_sub(SPAN, Ordering::Relaxed);
-            let surplus = lock(&this.pool).put(base_of(span.addr()));
-            if let Some(region) = surplus {
+            let span = base_of(span.addr());
+            // Release: pairs with the swap in `give_span`. Acquire: with this one of the span before.
+            let before = this.idle.swap(span, Ordering::AcqRel);
+            assert!(before != span, "a span was given back twice");
+            if before != 0
+                && let Some(region) = lock(&this.pool).put(before)
+            {
                 this.reserved.fetch_sub(REGION, Ordering::Relaxed);
                 // SAFETY: all its spans are free, and the pool does not hold it any more (invariant
                 // 2).
@@ -215,7 +225,8 @@ impl Heap {
             // SAFETY: the caller promises that no object is used again.
             unsafe { pages::unmap_region(this.source, pointer(region)) };
         }
-        claims -= usize::from(pool.idle.is_some());
+        // Acquire: as in `give_span`.
+        claims -= usize::from(this.idle.swap(0, Ordering::Acquire) != 0);
         // SAFETY: likewise.
         claims += unsafe { lock(&this.large).free_all() };
         for _ in 0..claims {
@@ -258,14 +269,11 @@ fn all_free(source: PageSource) -> u32 {
 
 impl RegionPool {
     fn new(source: PageSource) -> Self {
-        Self { regions: BTreeMap::new(), open: BTreeSet::new(), spare: None, idle: None, source }
+        Self { regions: BTreeMap::new(), open: BTreeSet::new(), spare: None, source }
     }
 
     /// Returns a free span. Maps a region if no span is free.
     fn take(&mut self, reserved: &AtomicUsize) -> NonNull<u8> {
-        if let Some(span) = self.idle.take() {
-            return pointer(span);
-        }
         let region = match (self.open.first(), self.spare.take()) {
             (Some(&region), spare) => {
                 self.spare = spare;
@@ -301,11 +309,9 @@ impl RegionPool {
         region
     }
 
-    /// Takes a span back. Frees the one before it. Returns a region that the caller must unmap, if there is one; the pool no
+    /// Takes a span back. Returns a region that the caller must unmap, if there is one; the pool no
     /// longer holds it.
     fn put(&mut self, span: usize) -> Option<usize> {
-        assert!(self.idle != Some(span), "a span was given back twice");
-        let span = self.idle.replace(span)?;
         let (&region, free) =
             self.regions.range_mut(..=span).next_back().expect("a span comes from a region of the pool");
         let bit = 1 << ((span - region) / SPAN);

@@ -24,9 +24,9 @@
 //! 1. **Claims.** A `Heap` lives as long as it has claims, counted as an `Arc`'s strong references:
 //!    one per `Arena` handle, one per span that a bin holds, one per large object. So the owner of
 //!    a live object may access its heap, and its bin, which the heap owns.
-//! 2. **Spans.** A span belongs either to the pool (its bit is set in its region's free mask, or it is
-//!    the idle span) or to exactly one bin. Its header's `bin` and `size` are written before the first object is handed
-//!    out, and do not change until the last object is freed.
+//! 2. **Spans.** A span belongs to the pool (its bit is set in its region's free mask), or it is the
+//!    heap's idle span, or it belongs to exactly one bin. Its header's `bin` and `size` are written
+//!    before the first object is handed out, and do not change until the last object is freed.
 //! 3. **Latch.** The rest of a header (its `state`), the links of free objects, and a bin's list
 //!    are read and written only under the bin's latch, or by the one thread that took the span from
 //!    the pool and has not linked it yet, or has unlinked it and not returned it yet.

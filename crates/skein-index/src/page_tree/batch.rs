@@ -106,13 +106,12 @@ impl<S: Slot, V: PageTreeSettings> PageTreeVariant<S, V> {
     /// Looks up a group of keys, which will be written if `writes`.
     #[inline]
     fn lookup_group(&self, keys: &[&[u8]], writes: bool) -> LocatedGroup {
-        // SAFETY: the caller holds a guard.
-        let mut pages = self.locate_group(keys).map(|page| unsafe { page_of(page) });
-        for (page, key) in pages.iter_mut().zip(keys) {
-            *page = page.filter(|_| key.len() <= MAX_KEY_LEN);
-        }
-        let mut found = [(0, 0); GROUP];
-        for ((key, page), found) in keys.iter().zip(&pages).zip(&mut found) {
+        let children = self.locate_group(keys);
+        let (mut pages, mut found) = ([None; GROUP], [(0, 0); GROUP]);
+        for (((key, child), found), place) in keys.iter().zip(children).zip(&mut found).zip(&mut pages) {
+            // SAFETY: the caller holds a guard.
+            let page = unsafe { page_of(child) }.filter(|_| key.len() <= MAX_KEY_LEN);
+            *place = page;
             let Some(page) = page else { continue };
             let tag = self.tag(key);
             let tagged = page.tagged(tag);
