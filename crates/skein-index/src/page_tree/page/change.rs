@@ -243,8 +243,8 @@ impl Page {
     /// Returns the bytes of the heap that are not dead. About, if the lock is not held.
     pub(in crate::page_tree) fn heap_bytes(self) -> usize {
         let head = self.head();
-        let [used, dead] = [&head.heap_used, &head.dead].map(|bytes| bytes.load(Ordering::Relaxed));
-        used.saturating_sub(dead).into()
+        let dead = head.dead.load(Ordering::Relaxed);
+        head.heap_used.load(Ordering::Relaxed).saturating_sub(dead).into()
     }
 
     /// Returns the bytes in the heap of a page with a prefix of `prefix_len` bytes for the keys at

@@ -16,8 +16,8 @@ impl Page {
     #[inline(always)]
     pub(in crate::page_tree) fn hole(self) -> Range<usize> {
         let head = self.head();
-        let [start, len] = [&head.hole, &head.hole_len].map(|field| field.load(Ordering::Relaxed).into());
-        start..start + len
+        let start = usize::from(head.hole.load(Ordering::Relaxed));
+        start..start + usize::from(head.hole_len.load(Ordering::Relaxed))
     }
 
     /// Returns whether the hole is long enough for an entry and may be written.
