@@ -18,7 +18,7 @@
 //! Values that own nothing and are short lie in the page, behind their keys: rows of the store do.
 //! Of all others the page has a word each.
 //!
-//! Reading order: `page/` and `lanes.rs`, `node.rs` and `child.rs` (the structures), `lookup.rs`,
+//! Reading order: `page/` and `lanes.rs`, `node/` and `child.rs` (the structures), `lookup.rs`,
 //! `write.rs`, `latch.rs`, `balance.rs` (full and sparse pages), `replace.rs` (nodes), then
 //! `cursor.rs`, `batch.rs`. Beside these: `teardown.rs` (drop), `check.rs` (all invariants),
 //! `variant.rs`.
