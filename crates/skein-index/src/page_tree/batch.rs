@@ -19,17 +19,31 @@ use crate::index::{ComputeAction, Computed, IndexError, MAX_KEY_LEN};
 use crate::masstree::GROUP;
 use crate::slot::Slot;
 
-/// The page of a key, where a write of the key can start. See `locate_many`.
+/// The page of a key, and its slot there, where a write of the key can start. See `locate_many`.
 #[derive(Clone, Copy, Debug)]
-pub struct PageTreePlace(Page);
+pub struct PageTreePlace {
+    pub(super) page: Page,
+    pub(super) tag: u8,
+    /// The slot of a key that was found. A slot is used for one key, so it is this key's as long as
+    /// it has a tag.
+    slot: Option<usize>,
+}
+
+impl PageTreePlace {
+    /// Returns the slot that the key still has.
+    #[inline]
+    pub(super) fn slot(&self) -> Option<usize> {
+        self.slot.filter(|&slot| self.page.tag(slot) == self.tag)
+    }
+}
 
 // SAFETY: a place is an address, which is used only under the guard that it was found under.
 unsafe impl Send for PageTreePlace {}
 // SAFETY: as above.
 unsafe impl Sync for PageTreePlace {}
 
-/// The pages of a group of keys, and the words of their values.
-type LocatedGroup = ([Option<Page>; GROUP], [Option<u64>; GROUP]);
+/// The places of a group of keys, and the words of their values.
+type LocatedGroup = ([Option<PageTreePlace>; GROUP], [Option<u64>; GROUP]);
 
 impl<S: Slot, V: PageTreeSettings> PageTreeVariant<S, V> {
     /// Looks up keys that are about to be written. Like
@@ -46,12 +60,12 @@ impl<S: Slot, V: PageTreeSettings> PageTreeVariant<S, V> {
     ) {
         check_guard(&self.base.collector, guard);
         for (group, keys) in keys.chunks(GROUP).enumerate() {
-            let (pages, words) = self.lookup_group(keys, S::EMBEDS);
-            for (within, (page, word)) in pages.iter().zip(words).take(keys.len()).enumerate() {
+            let (places, words) = self.lookup_group(keys, S::EMBEDS);
+            for (within, (place, word)) in places.into_iter().zip(words).take(keys.len()).enumerate() {
                 // SAFETY: the word was in the tree; it is retired, if ever, under this guard or a
                 // later one.
                 let value = word.map(|word| unsafe { S::borrow(word) });
-                found(group * GROUP + within, value, page.map(PageTreePlace));
+                found(group * GROUP + within, value, place);
             }
         }
     }
@@ -67,9 +81,14 @@ impl<S: Slot, V: PageTreeSettings> PageTreeVariant<S, V> {
         guard: &'g G,
     ) -> Option<S::Ref<'g>> {
         check_guard(&self.base.collector, guard);
-        let tag = self.tag(key);
+        let (page, tag) = (place.page, place.tag);
+        let known = place.slot().map(|slot| page.value::<S>(slot));
+        let word = known.filter(|_| !page.version().peek().is_deleted()).or_else(|| {
+            // The key was not there, or it has moved since.
+            self.finish(page, key, tag, page.tagged(tag)).map(|found| found.word)
+        });
         // SAFETY: as for `locate_many`.
-        self.finish(place.0, key, tag, place.0.tagged(tag)).map(|word| unsafe { S::borrow(word) })
+        word.map(|word| unsafe { S::borrow(word) })
     }
 
     /// Like [`compute`](crate::OrderedIndex::compute), but starts at the key's place and not at the
@@ -90,7 +109,7 @@ impl<S: Slot, V: PageTreeSettings> PageTreeVariant<S, V> {
     ) -> Result<Computed<'g, S>, IndexError> {
         check_guard(&self.base.collector, guard);
         self.base.check_write(key, MAX_KEY_LEN, || 0)?;
-        Ok(self.write(Some(place.0), key, change, guard))
+        Ok(self.write(Some(place), key, change, guard))
     }
 
     /// Looks up all keys. Calls `found` with each key's position and the word of its value.
@@ -107,31 +126,31 @@ impl<S: Slot, V: PageTreeSettings> PageTreeVariant<S, V> {
     #[inline]
     fn lookup_group(&self, keys: &[&[u8]], writes: bool) -> LocatedGroup {
         let children = self.locate_group(keys);
-        let (mut pages, mut found) = ([None; GROUP], [(0, 0); GROUP]);
-        for (((key, child), found), place) in keys.iter().zip(children).zip(&mut found).zip(&mut pages) {
+        let (mut places, mut tagged) = ([None; GROUP], [0; GROUP]);
+        for (((key, child), tagged), place) in keys.iter().zip(children).zip(&mut tagged).zip(&mut places) {
             // SAFETY: the caller holds a guard.
             let page = unsafe { page_of(child) }.filter(|_| key.len() <= MAX_KEY_LEN);
-            *place = page;
             let Some(page) = page else { continue };
             let tag = self.tag(key);
-            let tagged = page.tagged(tag);
+            *tagged = page.tagged(tag);
             if writes {
                 page.prefetch_room();
             }
-            if tagged != 0 {
+            if *tagged != 0 {
                 page.prefetch_slot::<S>(tagged.trailing_zeros() as usize);
             }
-            *found = (tag, tagged);
+            *place = Some(PageTreePlace { page, tag, slot: None });
         }
         let mut words = [None; GROUP];
-        for (((key, page), (tag, tagged)), word) in keys.iter().zip(pages).zip(found).zip(&mut words) {
-            let Some(page) = page else { continue };
-            *word = self.finish(page, key, tag, tagged);
-            if let Some(word) = *word {
-                S::prefetch(word);
+        for (((key, place), tagged), word) in keys.iter().zip(&mut places).zip(tagged).zip(&mut words) {
+            let Some(place) = place else { continue };
+            if let Some(found) = self.finish(place.page, key, place.tag, tagged) {
+                place.slot = found.slot;
+                S::prefetch(found.word);
+                *word = Some(found.word);
             }
         }
-        (pages, words)
+        (places, words)
     }
 
     /// Returns the links to the pages for a group of keys.

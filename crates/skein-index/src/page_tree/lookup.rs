@@ -21,6 +21,15 @@ pub(super) struct PagePlace {
     pub(super) outer_upper: Option<(Node, usize)>,
 }
 
+/// What a lookup found.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FoundKey {
+    /// The word of the value.
+    pub(super) word: u64,
+    /// The key's slot, if it is in the page where the lookup began.
+    pub(super) slot: Option<usize>,
+}
+
 impl<S: Slot, V: PageTreeSettings> PageTreeVariant<S, V> {
     /// Returns the byte of a key's hash that pages hold. Zero marks a slot without a key.
     #[inline(always)]
@@ -86,13 +95,12 @@ impl<S: Slot, V: PageTreeSettings> PageTreeVariant<S, V> {
         let tag = self.tag(key);
         // SAFETY: the caller holds a guard.
         let Target::Page(page) = (unsafe { child.target() }) else { unreachable!("a search ends at a page") };
-        self.finish(page, key, tag, page.tagged(tag))
+        self.finish(page, key, tag, page.tagged(tag)).map(|found| found.word)
     }
 
-    /// Returns the word of `key`'s value, with the page that a search reached and its slots that
-    /// have the key's tag.
+    /// Completes a lookup in the page that a search reached, with its slots that have the key's tag.
     #[inline(always)]
-    pub(super) fn finish(&self, page: Page, key: &[u8], tag: u8, mut tagged: u64) -> Option<u64> {
+    pub(super) fn finish(&self, page: Page, key: &[u8], tag: u8, mut tagged: u64) -> Option<FoundKey> {
         let rest = &key[page.prefix_len()..];
         for _ in 0..TAGGED_MAX {
             if tagged == 0 {
@@ -104,11 +112,11 @@ impl<S: Slot, V: PageTreeSettings> PageTreeVariant<S, V> {
                 if page.version().peek().is_deleted() {
                     break;
                 }
-                return Some(word);
+                return Some(FoundKey { word, slot: Some(slot) });
             }
             tagged &= tagged - 1;
         }
-        self.confirm(page, key, tag)
+        self.confirm(page, key, tag).map(|word| FoundKey { word, slot: None })
     }
 
     /// Completes a lookup that found nothing in the page, which may have changed.

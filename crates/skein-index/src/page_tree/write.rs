@@ -14,8 +14,9 @@ use skein_sync::reclaim::Guard;
 use skein_sync::spin::Backoff;
 
 use super::balance::PendingWrite;
+use super::batch::PageTreePlace;
 use super::latch::PageLatch;
-use super::page::{EntryKey, EntryValue, Page, entry_size};
+use super::page::{EntryKey, EntryValue, entry_size};
 use super::replace::MergeOutcome;
 use super::variant::{PageTreeSettings, PageTreeVariant};
 use crate::index::{ComputeAction, Computed};
@@ -38,18 +39,21 @@ impl<S: Slot, V: PageTreeSettings> PageTreeVariant<S, V> {
     /// Starts at the page where a search for the key ended before, if there is one.
     pub(super) fn write<'g, G: Guard>(
         &'g self,
-        place: Option<Page>,
+        place: Option<PageTreePlace>,
         key: &[u8],
         change: impl FnOnce(Option<S::Ref<'_>>) -> ComputeAction<S>,
         guard: &'g G,
     ) -> Computed<'g, S> {
-        let tag = self.tag(key);
-        let latch = place.and_then(PageLatch::take).unwrap_or_else(|| self.lock_for(key));
+        let place = place.and_then(|place| Some((PageLatch::take(place.page)?, place)));
+        let (latch, tag, known) = match place {
+            Some((latch, place)) => (latch, place.tag, place.slot()),
+            None => (self.lock_for(key), self.tag(key), None),
+        };
         if S::EMBEDS {
             latch.prefetch_room();
         }
         let rest = &key[latch.prefix_len()..];
-        let held = latch.find(rest, tag);
+        let held = known.or_else(|| latch.find(rest, tag));
         let before = held.map(|slot| latch.value::<S>(slot));
         // An embedded value is freed with its page.
         let owned = held.and_then(|slot| latch.word::<S>(slot));
