@@ -14,8 +14,11 @@
 //! 2. A period ends by an addition to `now`, and then the thread that added retires a *beacon*. So
 //!    whatever was noted in the period was unlinked before the beacon was retired. A guard that is
 //!    taken later sees it unlinked, as it would an object that was retired with the beacon.
-//! 3. The beacon's reclaimer runs when all other guards have ended. It stores the number of the
-//!    next period to `passed`. At most one beacon is under way, so `passed` only grows.
+//! 3. The beacon's reclaimer runs when all other guards have ended. It raises `passed` to the number
+//!    of the next period. The next period begins, at the earliest, when `passed` has this number.
+//! 4. A thread that is due while a beacon is under way retires one more for the same period. Its load
+//!    of `now` comes after the addition, so its beacon proves as much. The first one may lie in the
+//!    batch of a thread that has ended or is idle.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -88,10 +91,10 @@ impl GraceClock {
     fn end_period(&self, guard: &impl Guard) {
         let period = self.passed.load(Ordering::Relaxed);
         // The last period does not end: what is unlinked in it is never used again.
-        if let Some(next) = period.checked_add(1)
-            // It fails while a beacon is under way. SeqCst: protocol 1 and 2.
-            && self.now.compare_exchange(period, next, Ordering::SeqCst, Ordering::Relaxed).is_ok()
-        {
+        if let Some(next) = period.checked_add(1) {
+            // SeqCst: protocol 1, 2 and 4.
+            let added = self.now.compare_exchange(period, next, Ordering::SeqCst, Ordering::SeqCst);
+            let next = added.map_or_else(|under_way| under_way, |_| next);
             let beacon = Box::new(Beacon { passed: Arc::clone(&self.passed), next });
             // SAFETY: nobody else has the beacon, and the reclaimer takes it once, on any thread.
             unsafe { guard.defer_retire(Box::into_raw(beacon), reclaim) };
@@ -107,8 +110,8 @@ impl GraceClock {
 unsafe fn reclaim(beacon: *mut Beacon, _: &GracePeriod) {
     // SAFETY: from `Box::into_raw` in `end_period`; the collector passes it once.
     let beacon = unsafe { Box::from_raw(beacon) };
-    // Release: pairs with the Acquire in `has_passed`.
-    beacon.passed.store(beacon.next, Ordering::Release);
+    // Release: pairs with the Acquire in `has_passed`. Beacons may come late, so `passed` never falls.
+    beacon.passed.fetch_max(beacon.next, Ordering::Release);
 }
 
 #[cfg(all(test, not(skein_loom)))]
@@ -143,6 +146,34 @@ mod tests {
         let (collector, clock) = (Collector::new(), GraceClock::default());
         let guards: Vec<_> = (0..3 * BEACONS).map(|_| collector.enter_owned()).collect();
         request_all(&clock, &collector);
+        drop(guards);
+        request_all(&clock, &collector);
+        assert!(clock.has_passed(0));
+    }
+
+    /// Incident: a beacon lay in the batch of a thread that had ended, which was too small for the
+    /// guards of that time. Consequence: the clock stood still. Fix: threads that are due later
+    /// retire beacons of their own.
+    #[test]
+    fn a_beacon_of_a_thread_that_ended_does_not_stop_the_clock() {
+        let (collector, clock) = (Collector::new(), GraceClock::default());
+        let guards: Vec<_> = (0..BEACONS + 4).map(|_| collector.enter_owned()).collect();
+        std::thread::scope(|scope| {
+            scope.spawn(|| (0..GraceClock::REQUESTS).for_each(|_| clock.request(&collector.enter())));
+        });
+        assert_eq!(clock.now(), 1);
+        drop(guards);
+        request_all(&clock, &collector);
+        assert!(clock.has_passed(0));
+    }
+
+    #[test]
+    fn a_beacon_of_an_owned_guard_does_not_stop_the_clock() {
+        let (collector, clock) = (Collector::new(), GraceClock::default());
+        let guards: Vec<_> = (0..BEACONS + 4).map(|_| collector.enter_owned()).collect();
+        let own = collector.enter_owned();
+        (0..GraceClock::REQUESTS).for_each(|_| clock.request(&own));
+        drop(own);
         drop(guards);
         request_all(&clock, &collector);
         assert!(clock.has_passed(0));
