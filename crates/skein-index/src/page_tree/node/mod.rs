@@ -15,6 +15,9 @@
 //! and Larson, "B-Tree Indexes and CPU Caches" (2001). FB+-tree (VLDB 2025) compares one byte of
 //! all separators at a time instead; here that took twice the instructions.
 //!
+//! `separator.rs` has separators where they lie, `content.rs` what a new node will have, and `build.rs`
+//! writes it.
+//!
 //! # Invariants
 //! 1. A node is used only while it is live: it was reached under a guard that is still held, or it
 //!    is not shared yet, or the index is borrowed mutably.
