@@ -1,7 +1,7 @@
 //! The hole of a page: a dead entry whose bytes the next new value takes.
 //!
-//! Most values are replaced by one of the same length. So one hole is enough for a page whose values
-//! are replaced again and again: each new value goes where an old one was, and leaves the next hole.
+//! Most values are replaced by one of the same length. Each new value goes where an old one was, and
+//! the value that it replaces is the next hole. So one hole is enough for a page.
 
 use std::ops::Range;
 use std::ptr::NonNull;

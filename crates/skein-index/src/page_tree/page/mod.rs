@@ -32,8 +32,9 @@
 //!    version first. The order's first `live` slots have keys.
 //! 4. An entry is written before its slot leads to it, and the slot before a tag or a rank
 //!    publishes it. The bytes of an entry do not change while a reader may have found it, but for
-//!    what a value itself changes atomically. A slot is used for one key. A removed key is in no array any more, and behind the
-//!    last rank is no slot. So a reader may follow every slot that it loads, at any moment.
+//!    what a value itself changes atomically. A slot is used for one key. A removed key is in no
+//!    array any more, and behind the last rank is no slot. So a reader may follow every slot that it
+//!    loads, at any moment.
 //! 5. A deleted page does not change any more. It is deleted only when its keys are in other pages,
 //!    which are reachable and locked.
 //! 6. A key of more than 126 bytes behind the prefix lies in a block of its own. The page that
