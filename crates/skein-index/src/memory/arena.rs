@@ -114,6 +114,29 @@ impl Arena {
         }
     }
 
+    /// Returns memory as [`alloc`](Self::alloc) does, where the thread that allocated `other` would get
+    /// it. So an object that replaces another one takes room between its neighbours.
+    ///
+    /// # Safety
+    /// `other` must be a live object of this arena with the size `other_size`.
+    pub unsafe fn alloc_beside(
+        &self,
+        other: NonNull<u8>,
+        other_size: usize,
+        size: usize,
+        part: MemoryPart,
+    ) -> NonNull<u8> {
+        if other_size.max(size) > MAX_SMALL {
+            return self.alloc(size, part);
+        }
+        // SAFETY: a live object's span is mapped, and its `bin` does not change (invariant 2). All
+        // bins of a shard lie in one array, in the order of their classes.
+        unsafe {
+            let bins = (*span_of(other)).bin.sub(class_of(other_size.max(1)));
+            Bin::alloc(bins.add(class_of(size.max(1))), part)
+        }
+    }
+
     /// Frees an object, on any thread.
     ///
     /// # Safety
@@ -210,6 +233,30 @@ impl Arena {
     #[inline]
     pub fn reserved(&self) -> usize {
         self.heap.reserved.load(Ordering::Relaxed)
+    }
+
+    /// Begins to vacate the regions at the highest addresses, if the room between the objects of the
+    /// others is enough for theirs, and an eighth of the memory can be given back to the system. From now
+    /// on there are no new objects in them. Returns the bytes of spans that are being vacated.
+    ///
+    /// The owner of the objects finds those to move by [`is_vacated`](Self::is_vacated). A region is
+    /// given back when its last object is freed. If there is no other room, new objects may still get
+    /// a span there.
+    pub fn vacate(&self) -> usize {
+        // SAFETY: this handle keeps the heap alive.
+        unsafe { Heap::vacate(Arc::as_ptr(&self.heap)) }
+    }
+
+    /// Ends what [`vacate`](Self::vacate) began.
+    pub fn stop_vacating(&self) {
+        self.heap.stop_vacating();
+    }
+
+    /// Returns whether an object of this arena should move: its memory is being vacated. `false` for
+    /// objects larger than 8 KiB.
+    #[inline]
+    pub fn is_vacated(&self, object: NonNull<u8>, size: usize) -> bool {
+        size <= MAX_SMALL && self.heap.is_vacated(object.addr().get())
     }
 
     /// Frees all objects at once, in time that depends on the memory held and not on the number of

@@ -10,7 +10,7 @@ use skein_sync::spin::Backoff;
 
 use super::arena::{MemoryPart, PARTS};
 use super::heap::Heap;
-use super::span::ArenaSpan;
+use super::span::{ArenaSpan, SpanList};
 
 /// One size class of one shard.
 #[repr(align(64))]
@@ -20,8 +20,8 @@ pub(super) struct Bin {
     heap: *const Heap,
     /// The number of objects that users own, by part. Written under the latch, read by any thread.
     live: [AtomicUsize; PARTS],
-    /// The list of spans with room (invariants 3 and 4).
-    open: UnsafeCell<*mut ArenaSpan>,
+    /// The lists of spans with room (invariants 3 and 4), by [`SpanList`].
+    lists: [UnsafeCell<*mut ArenaSpan>; 2],
 }
 
 /// Holds the latch of a bin until dropped.
@@ -45,7 +45,7 @@ impl Bin {
             size: size as u32,
             heap,
             live: Default::default(),
-            open: UnsafeCell::new(null_mut()),
+            lists: [const { UnsafeCell::new(null_mut()) }; 2],
         }
     }
 
@@ -107,12 +107,12 @@ impl Bin {
         // span of the list has room (invariant 4).
         unsafe {
             let mut held = Self::lock(bin);
-            let mut span = *(*bin).open.get();
+            let mut span = (*bin).first(SpanList::Open);
             if span.is_null() {
                 drop(held);
                 span = Self::new_span(bin);
                 held = Self::lock(bin);
-                Self::link(bin, span);
+                Self::link(bin, span, SpanList::Open);
             }
             let object = ArenaSpan::take(span);
             if (*span).is_full() {
@@ -136,21 +136,49 @@ impl Bin {
         // (invariant 4).
         unsafe {
             let held = Self::lock(bin);
-            let was_full = (*span).is_full();
             ArenaSpan::give(span, object);
             (*bin).count(part, -1);
-            let empty = (*span).state.used == 0;
-            match (was_full, empty) {
-                (true, false) => Self::link(bin, span),
-                (false, true) => Self::unlink(bin, span),
+            let (empty, heap) = ((*span).state.used == 0, (*bin).heap);
+            match (empty, (*span).state.list) {
+                (true, Some(_)) => Self::unlink(bin, span),
+                (false, None) => Self::link(bin, span, (*heap).list_of(span)),
                 _ => {}
             }
-            let heap = (*bin).heap;
             drop(held);
             if empty {
                 // The span's claim still keeps the heap alive; `take_span_back` gives that claim up
                 // last.
                 Heap::take_span_back(heap, span.cast());
+            }
+        }
+    }
+
+    /// Returns the first span of a list, or null. REQUIRES: the latch is held.
+    #[inline(always)]
+    unsafe fn first(&self, list: SpanList) -> *mut ArenaSpan {
+        // SAFETY: the latch guards the lists (invariant 3).
+        unsafe { *self.lists[list as usize].get() }
+    }
+
+    /// Puts each span with room into the list where it belongs now.
+    ///
+    /// # Safety
+    /// The caller must keep the heap alive (by a handle, invariant 1).
+    pub(super) unsafe fn sort_lists(bin: *const Bin) {
+        // SAFETY: the bin is alive; the lists are used under the latch (invariant 3).
+        unsafe {
+            let _held = Self::lock(bin);
+            for list in [SpanList::Open, SpanList::Closed] {
+                let mut span = (*bin).first(list);
+                while !span.is_null() {
+                    let next = (*span).state.next;
+                    let now = (*(*bin).heap).list_of(span);
+                    if now != list {
+                        Self::unlink(bin, span);
+                        Self::link(bin, span, now);
+                    }
+                    span = next;
+                }
             }
         }
     }
@@ -176,11 +204,12 @@ impl Bin {
         unsafe { ArenaSpan::init(Heap::give_span((*bin).heap), bin, (*bin).size) }
     }
 
-    /// Puts a span into the list. REQUIRES: the latch is held and the span is in no list.
-    unsafe fn link(bin: *const Bin, span: *mut ArenaSpan) {
+    /// Puts a span into a list. REQUIRES: the latch is held and the span is in no list.
+    unsafe fn link(bin: *const Bin, span: *mut ArenaSpan, list: SpanList) {
         // SAFETY: the latch guards the list and the headers in it (invariant 3).
         unsafe {
-            let head = (*bin).open.get();
+            let head = (*bin).lists[list as usize].get();
+            (*span).state.list = Some(list);
             (*span).state.prev = null_mut();
             (*span).state.next = *head;
             if !(*head).is_null() {
@@ -190,13 +219,14 @@ impl Bin {
         }
     }
 
-    /// Removes a span from the list. REQUIRES: the latch is held and the span is in the list.
+    /// Removes a span from its list. REQUIRES: the latch is held and the span is in a list.
     unsafe fn unlink(bin: *const Bin, span: *mut ArenaSpan) {
         // SAFETY: as in `link`.
         unsafe {
             let (prev, next) = ((*span).state.prev, (*span).state.next);
+            let Some(list) = (*span).state.list.take() else { return };
             if prev.is_null() {
-                *(*bin).open.get() = next;
+                *(*bin).lists[list as usize].get() = next;
             } else {
                 (*prev).state.next = next;
             }

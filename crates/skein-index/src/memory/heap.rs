@@ -12,7 +12,13 @@ use super::bin::Bin;
 use super::large_objects::LargeList;
 use super::pages::{self, PageSource, REGION};
 use super::size_class::{CLASSES, size_of_class};
-use super::span::{SPAN, base_of};
+use super::span::{ArenaSpan, SPAN, SpanList, base_of, share};
+
+/// Regions are vacated only if they are one part in so many of the memory.
+const WORTH_VACATING: usize = 16;
+
+/// How often regions are vacated while the live bytes are about the same.
+const VACATED_MAX: usize = 12;
 
 /// The number of spans in a region.
 const SPANS: usize = REGION / SPAN;
@@ -33,6 +39,8 @@ pub(super) struct Heap {
     /// The span that was returned last, or 0. It is handed out first, so a bin that becomes empty and
     /// is needed again at once waits for no lock. Its bit is not set in the region's mask.
     idle: AtomicUsize,
+    /// The address from which on spans are being vacated: they get no further objects.
+    vacated_from: AtomicUsize,
 }
 
 /// The regions, and which of their spans are free.
@@ -45,6 +53,8 @@ struct RegionPool {
     /// A region with only free spans. It is kept so that taking and returning one span repeatedly
     /// makes no system calls.
     spare: Option<usize>,
+    /// The live bytes when regions were vacated, and how often at about so many.
+    vacated: (usize, usize),
     source: PageSource,
 }
 
@@ -91,6 +101,7 @@ impl Heap {
             large_live: Default::default(),
             large: Mutex::default(),
             idle: AtomicUsize::new(0),
+            vacated_from: AtomicUsize::new(usize::MAX),
         })
     }
 
@@ -182,6 +193,92 @@ impl Heap {
         }
     }
 
+    /// Returns whether the span at an address is being vacated.
+    #[inline(always)]
+    pub(super) fn is_vacated(&self, address: usize) -> bool {
+        // Relaxed: a hint. A span that gets a further object stays a little longer.
+        address >= self.vacated_from.load(Ordering::Relaxed)
+    }
+
+    /// Returns the list of a span that has room. REQUIRES: the latch of its bin is held.
+    #[inline(always)]
+    pub(super) fn list_of(&self, span: *mut ArenaSpan) -> SpanList {
+        if self.is_vacated(span.addr()) { SpanList::Closed } else { SpanList::Open }
+    }
+
+    /// Ends the vacating. Spans that still have objects get further ones. Regions that are nearly empty
+    /// keep no memory for their free spans.
+    pub(super) fn stop_vacating(&self) {
+        let from = self.vacated_from.swap(usize::MAX, Ordering::Relaxed);
+        if from == usize::MAX {
+            return;
+        }
+        self.sort_lists();
+        // The global allocator knows nothing of pages.
+        if self.source != PageSource::Allocator {
+            lock(&self.pool).decommit_sparse(from);
+        }
+    }
+
+    /// Puts all spans with room into the lists where they belong now.
+    fn sort_lists(&self) {
+        for shard in &self.shards {
+            // Acquire: pairs with the Release in `new_shard`.
+            let bins = shard.load(Ordering::Acquire).cast::<Bin>();
+            for class in 0..if bins.is_null() { 0 } else { CLASSES } {
+                // SAFETY: shards live as long as the heap.
+                unsafe { Bin::sort_lists(bins.add(class)) };
+            }
+        }
+    }
+
+    /// Begins to vacate the highest regions, as many as the free objects of the others can replace.
+    /// From now on their spans get no further objects. Whoever can move objects moves those that are
+    /// there. Returns the bytes that are being vacated.
+    ///
+    /// # Safety
+    /// `heap` must be from `Arc::as_ptr`, and the caller must have a claim.
+    pub(super) unsafe fn vacate(heap: *const Heap) -> usize {
+        // SAFETY: alive by the caller's claim.
+        let this = unsafe { &*heap };
+        // Large objects lie outside of the regions.
+        let large = this.large_live.iter().map(|live| live.load(Ordering::Relaxed)).sum();
+        let live = this.live(share).iter().sum::<usize>().saturating_sub(large);
+        let size = spans(this.source) * SPAN;
+        let used: Vec<usize> = {
+            let mut pool = lock(&this.pool);
+            if !pool.may_vacate(live) {
+                return 0;
+            }
+            let used = pool.regions.iter().filter(|(_, free)| **free != all_free(this.source));
+            used.map(|(region, _)| *region).collect()
+        };
+        // Sizes of objects differ, so not all room is room for those that move.
+        let room = (used.len() * size).saturating_sub(live) / 8 * 7;
+        let count = if room / size * WORTH_VACATING >= used.len() { room / size } else { 0 };
+        let kept = used.len() - count.min(used.len());
+        let from = used.get(kept).copied().unwrap_or(usize::MAX);
+        let before = this.vacated_from.swap(from, Ordering::Relaxed);
+        if before == from {
+            return 0;
+        }
+        this.sort_lists();
+        // The idle span would keep its region.
+        this.put_back(this.idle.swap(0, Ordering::AcqRel));
+        (used.len() - kept) * size
+    }
+
+    /// Returns an unused span to the pool, if it is one and not 0.
+    fn put_back(&self, span: usize) {
+        if span != 0
+            && let Some(region) = lock(&self.pool).put(span)
+        {
+            self.reserved.fetch_sub(REGION, Ordering::Relaxed);
+            // SAFETY: all its spans are free, and the pool does not hold it any more (invariant 2).
+            unsafe { pages::unmap_region(self.source, pointer(region)) };
+        }
+    }
+
     /// Takes back an empty span, given by any address inside it, and gives up its claim.
     ///
     /// # Safety
@@ -195,15 +292,12 @@ impl Heap {
             this.taken.fetch_sub(SPAN, Ordering::Relaxed);
             let span = base_of(span.addr());
             // Release: pairs with the swap in `give_span`. Acquire: with this one of the span before.
-            let before = this.idle.swap(span, Ordering::AcqRel);
-            assert!(before != span, "a span was given back twice");
-            if before != 0
-                && let Some(region) = lock(&this.pool).put(before)
-            {
-                this.reserved.fetch_sub(REGION, Ordering::Relaxed);
-                // SAFETY: all its spans are free, and the pool does not hold it any more (invariant
-                // 2).
-                unsafe { pages::unmap_region(this.source, pointer(region)) };
+            if this.is_vacated(span) {
+                this.put_back(span);
+            } else {
+                let before = this.idle.swap(span, Ordering::AcqRel);
+                assert!(before != span, "a span was given back twice");
+                this.put_back(before);
             }
         }
         // SAFETY: the span's own claim; the heap is not used after this.
@@ -269,7 +363,7 @@ fn all_free(source: PageSource) -> u32 {
 
 impl RegionPool {
     fn new(source: PageSource) -> Self {
-        Self { regions: BTreeMap::new(), open: BTreeSet::new(), spare: None, source }
+        Self { regions: BTreeMap::new(), open: BTreeSet::new(), spare: None, vacated: (0, 0), source }
     }
 
     /// Returns a free span. Maps a region if no span is free.
@@ -307,6 +401,32 @@ impl RegionPool {
         self.regions.insert(region, all_free(self.source));
         reserved.fetch_add(REGION, Ordering::Relaxed);
         region
+    }
+
+    /// Returns whether to vacate regions, and counts it. Objects that find no room elsewhere come back to
+    /// the regions that they left. So it is tried a few times, until the live bytes have changed.
+    fn may_vacate(&mut self, live: usize) -> bool {
+        let (before, times) = self.vacated;
+        let is_new = live.abs_diff(before) > before / WORTH_VACATING;
+        self.vacated = if is_new { (live, 1) } else { (before, times + 1) };
+        self.vacated.1 <= VACATED_MAX
+    }
+
+    /// Returns the memory of free spans to the system, in regions from an address on that are nearly
+    /// empty.
+    fn decommit_sparse(&self, from: usize) {
+        for (&region, free) in self.regions.range(from..) {
+            let count = free.count_ones() as usize;
+            if 4 * count < 3 * SPANS || *free == all_free(self.source) {
+                continue;
+            }
+            // Else the system would fill the gaps to make a huge page again.
+            pages::advise_small(pointer(region), REGION);
+            for index in (0..SPANS).filter(|index| free >> index & 1 != 0) {
+                // SAFETY: the span is free, and the pool is locked, so nobody takes it meanwhile.
+                unsafe { pages::decommit(pointer(region + index * SPAN), SPAN) };
+            }
+        }
     }
 
     /// Takes a span back. Returns a region that the caller must unmap, if there is one; the pool no

@@ -30,9 +30,10 @@
 //! 3. **Latch.** The rest of a header (its `state`), the links of free objects, and a bin's list
 //!    are read and written only under the bin's latch, or by the one thread that took the span from
 //!    the pool and has not linked it yet, or has unlinked it and not returned it yet.
-//! 4. **List.** A bin's list holds exactly those of its spans that have room. A span with no
-//!    objects in use is in no list once the latch is free: the thread that freed its last object
-//!    returns it to the pool.
+//! 4. **List.** A bin's list holds those of its spans that have room, but not those that are being
+//!    vacated. (If they are not vacated after all, the next object that is freed there puts them
+//!    back.) A span with no objects in use is in no list once the latch is free: the thread that
+//!    freed its last object returns it to the pool.
 //! 5. **Objects.** Every object lies wholly inside its span, behind the header, and is in one of
 //!    three states: never handed out (at or beyond `fresh`), in the free list, or owned by a user.
 //! 6. **Addresses.** Spans are aligned to their size, and their addresses are exposed when their

@@ -30,6 +30,15 @@ pub(super) struct ArenaSpan {
     pub(super) state: SpanState,
 }
 
+/// The lists of a bin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SpanList {
+    /// Spans that get further objects.
+    Open,
+    /// Spans that are being vacated.
+    Closed,
+}
+
 /// The part of a header that the bin's latch guards.
 pub(super) struct SpanState {
     /// The number of objects that users own.
@@ -39,7 +48,9 @@ pub(super) struct SpanState {
     free: u32,
     /// The offset of the first object that was never handed out.
     fresh: u32,
-    /// The neighbours in the bin's list.
+    /// The list of its bin that the span is in.
+    pub(super) list: Option<SpanList>,
+    /// The neighbours in this list.
     pub(super) prev: *mut ArenaSpan,
     /// See `prev`.
     pub(super) next: *mut ArenaSpan,
@@ -90,7 +101,7 @@ impl ArenaSpan {
             span.write(ArenaSpan {
                 bin,
                 size,
-                state: SpanState { used: 0, free: 0, fresh: first as u32, prev, next },
+                state: SpanState { used: 0, free: 0, fresh: first as u32, list: None, prev, next },
             });
         }
         span

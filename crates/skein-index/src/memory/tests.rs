@@ -1,5 +1,7 @@
 //! Tests of the arena: objects do not overlap, alignment, exact accounting, reuse of memory, many
-//! threads.
+//! threads. `vacating` has those of vacated regions.
+
+mod vacating;
 
 use std::collections::BTreeMap;
 use std::ptr::NonNull;
@@ -26,10 +28,31 @@ unsafe impl Send for FilledObject {}
 
 impl FilledObject {
     fn new(arena: &Arena, size: usize, part: MemoryPart, fill: u8) -> Self {
-        let pointer = arena.alloc(size, part);
-        // SAFETY: `alloc` returned `size` bytes.
+        Self::filled(arena.alloc(size, part), size, part, fill)
+    }
+
+    /// Makes an object where the thread that made `other` would.
+    fn beside(arena: &Arena, other: &Self, size: usize, part: MemoryPart, fill: u8) -> Self {
+        // SAFETY: the other object is live, and from this arena.
+        let pointer = unsafe { arena.alloc_beside(other.pointer, other.size, size, part) };
+        Self::filled(pointer, size, part, fill)
+    }
+
+    fn filled(pointer: NonNull<u8>, size: usize, part: MemoryPart, fill: u8) -> Self {
+        // SAFETY: the arena returned `size` bytes.
         unsafe { pointer.write_bytes(fill, size) };
         Self { pointer, size, part, fill }
+    }
+
+    fn is_vacated(&self, arena: &Arena) -> bool {
+        arena.is_vacated(self.pointer, self.size)
+    }
+
+    /// Makes a copy beside the object, and frees the object.
+    fn moved(self, arena: &Arena) -> Self {
+        let copy = Self::beside(arena, &self, self.size, self.part, self.fill);
+        self.free();
+        copy
     }
 
     fn free(self) {
@@ -246,13 +269,20 @@ proptest! {
         for (size, part, pick, frees) in steps {
             // Most sizes are small, so that spans fill.
             let size = if pick % 8 == 0 { size } else { size / 40 };
+            if pick % 32 == 1 {
+                arena.vacate();
+            }
             if frees && !live.is_empty() {
                 let key = *live.keys().nth(pick as usize % live.len()).expect("not empty");
                 let object = live.remove(&key).expect("present");
                 bytes[object.part as usize] -= Arena::rounded(object.size);
                 object.free();
             } else {
-                let object = FilledObject::new(&arena, size, PARTS[part], pick as u8);
+                let other = live.values().nth(pick as usize % (2 * live.len()).max(1));
+                let object = match other {
+                    Some(other) => FilledObject::beside(&arena, other, size, PARTS[part], pick as u8),
+                    None => FilledObject::new(&arena, size, PARTS[part], pick as u8),
+                };
                 let start = object.pointer.addr().get();
                 if let Some((&before, other)) = live.range(..=start).next_back() {
                     prop_assert!(before + other.size.max(1) <= start);
