@@ -77,18 +77,15 @@ pub unsafe trait Slot: Sized + Send + Sync + 'static {
     /// Returns the number of bytes of an embedded value.
     ///
     /// # Safety
-    /// [`embed`](Slot::embed) or [`copy_embedded`](Slot::copy_embedded) wrote it.
+    /// [`embed`](Slot::embed) wrote it, or it is a copy of such a value.
     unsafe fn embedded_size_at(_value: NonNull<u8>) -> usize {
         unreachable!("values of this type are not embedded");
     }
 
-    /// Copies an embedded value, which other threads may be reading.
-    ///
-    /// # Safety
-    /// As for [`embedded_size_at`](Slot::embedded_size_at) and [`embed`](Slot::embed).
-    unsafe fn copy_embedded(_from: NonNull<u8>, _to: NonNull<u8>) {
-        unreachable!("values of this type are not embedded");
-    }
+    /// How many bytes at the start of an embedded value may change: a multiple of 2. They are read
+    /// and written as atomics of 16 bits, once the value is shared. All bytes behind them never change,
+    /// so an index may copy a value at any time.
+    const EMBEDDED_ATOMIC: usize = 0;
 }
 
 /// Drops the value that a word owns, if any, when no thread can see it any more.
@@ -226,8 +223,6 @@ unsafe impl<T: InlineValue> Slot for Inline<T> {
     unsafe fn embedded_size_at(_value: NonNull<u8>) -> usize {
         0
     }
-    #[inline(always)]
-    unsafe fn copy_embedded(_from: NonNull<u8>, _to: NonNull<u8>) {}
 }
 
 /// A value on the heap. Lookups return a reference, and the index frees the value after a grace

@@ -21,8 +21,9 @@ mod numbers;
 
 use std::sync::Arc;
 
-use models::{PREEMPTIONS, get, put, remove, scan};
+use models::{PREEMPTIONS, explore, get, put, remove, scan};
 use numbers::{EmbeddedNumber, NumberSlot};
+use skein_index::page_tree::PackPass;
 use skein_index::page_tree::variant::{PageTreeOfWidth, PageTreeVariant};
 use skein_index::{Collector, Inline, OrderedIndex};
 
@@ -148,4 +149,117 @@ fn update_a_and_find_it<S: NumberSlot>(index: &PageTreeModel<S>) {
     // SAFETY: the place is of this tree and key, and the guard is the same.
     let found = unsafe { index.get_at(b"a", place.expect("a place"), &guard) };
     assert_eq!(found, Some(77));
+}
+
+/// Pages of four are too small to be worth packing.
+type PackedModel<S> = PageTreeVariant<S, PageTreeOfWidth<8>>;
+
+/// Returns a key of so many bytes that few of them make a page long.
+fn long_key(letter: char) -> String {
+    format!("{letter}-key-of-more-than-forty-bytes-so-that-pages-are-long")
+}
+
+fn long_get<S: NumberSlot>(index: &PackedModel<S>, letter: char) -> Option<u64> {
+    get(index, &long_key(letter))
+}
+
+fn long_put<S: NumberSlot>(index: &PackedModel<S>, letter: char, value: u64) -> Option<u64> {
+    put(index, &long_key(letter), value)
+}
+
+/// Makes a pass of packing. Returns the number of pages that were replaced.
+fn pack<S: NumberSlot>(index: &PackedModel<S>) -> usize {
+    let mut pass = PackPass::default();
+    while index.pack(&mut pass, 4, &index.collector().enter()) {}
+    pass.replaced()
+}
+
+/// Returns an index of the keys from `a` to `m` but for `b`, each with its position as value. It has
+/// three pages, which are marked as quiet and have room in two.
+fn packable<S: NumberSlot>() -> PackedModel<S> {
+    let index = PackedModel::with_variant(Arc::new(Collector::new()));
+    // Towards the middle, so that pages split in halves.
+    for (value, letter) in
+        [0, 12, 1, 11, 2, 10, 3, 9, 4, 8, 5, 7, 6].map(|at| (at, (b'a' + at as u8) as char))
+    {
+        assert_eq!(long_put(&index, letter, value), None);
+    }
+    assert_eq!(remove(&index, &long_key('b')), Some(1));
+    assert_eq!(pack(&index), 0, "the first pass only marks pages");
+    index
+}
+
+/// Runs a packer beside another thread.
+fn packing<S: NumberSlot>(preemptions: usize, other: fn(&PackedModel<S>)) {
+    let replaced = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let counter = Arc::clone(&replaced);
+    explore(preemptions, move || {
+        let index = Arc::new(packable::<S>());
+        let (shared, counter) = (Arc::clone(&index), Arc::clone(&counter));
+        let packer = loom::thread::spawn(move || {
+            counter.fetch_add(pack(&shared), std::sync::atomic::Ordering::Relaxed);
+        });
+        other(&index);
+        packer.join().unwrap();
+        let mut index = Arc::into_inner(index).expect("the packer is done");
+        index.check().unwrap();
+    });
+    assert!(replaced.load(std::sync::atomic::Ordering::Relaxed) > 0, "nothing was ever packed");
+}
+
+/// Makes a test that runs a packer beside a function, once with words and once with embedded values.
+macro_rules! packing_models {
+    ($($(#[$doc:meta])* $name:ident($preemptions:expr, $other:ident);)+) => {$(
+        $(#[$doc])*
+        #[test]
+        fn $name() {
+            packing::<Inline<u64>>($preemptions, $other);
+            packing::<EmbeddedNumber>($preemptions, $other);
+        }
+    )+};
+}
+
+packing_models! {
+    packing_against_get(PREEMPTIONS, find_ends_of_packed);
+    packing_against_insert(PREEMPTIONS, insert_into_packed);
+    packing_against_update(PREEMPTIONS, update_packed);
+    packing_against_removal(PREEMPTIONS, remove_from_packed);
+    packing_against_scans(1, scan_packed);
+    packing_against_packing(PREEMPTIONS, pack_too);
+}
+
+fn find_ends_of_packed<S: NumberSlot>(index: &PackedModel<S>) {
+    assert_eq!((long_get(index, 'm'), long_get(index, 'a')), (Some(12), Some(0)));
+}
+
+fn insert_into_packed<S: NumberSlot>(index: &PackedModel<S>) {
+    assert_eq!(long_put(index, 'b', 44), None);
+    assert_eq!((long_get(index, 'b'), long_get(index, 'g')), (Some(44), Some(6)));
+}
+
+fn update_packed<S: NumberSlot>(index: &PackedModel<S>) {
+    assert_eq!(long_put(index, 'g', 50), Some(6));
+    assert_eq!(long_put(index, 'g', 40), Some(50));
+}
+
+fn remove_from_packed<S: NumberSlot>(index: &PackedModel<S>) {
+    assert_eq!((remove(index, &long_key('a')), long_get(index, 'a')), (Some(0), None));
+    assert_eq!(long_get(index, 'g'), Some(6));
+}
+
+fn scan_packed<S: NumberSlot>(index: &PackedModel<S>) {
+    let letters: Vec<_> = ('a'..='m').filter(|&letter| letter != 'b').collect();
+    for forward in [true, false] {
+        let mut met = scan(index, forward);
+        if !forward {
+            met.reverse();
+        }
+        assert!(met.iter().zip(&letters).all(|(key, &letter)| *key == long_key(letter).into_bytes()));
+        assert_eq!(met.len(), letters.len());
+    }
+}
+
+fn pack_too<S: NumberSlot>(index: &PackedModel<S>) {
+    pack(index);
+    assert_eq!(long_get(index, 'g'), Some(6));
 }

@@ -126,28 +126,38 @@ impl<S: Slot, V: PageTreeSettings> PageTreeVariant<S, V> {
     #[inline]
     fn lookup_group(&self, keys: &[&[u8]], writes: bool) -> LocatedGroup {
         let children = self.locate_group(keys);
-        let (mut places, mut tagged) = ([None; GROUP], [0; GROUP]);
-        for (((key, child), tagged), place) in keys.iter().zip(children).zip(&mut tagged).zip(&mut places) {
+        let (mut places, mut read) = ([None; GROUP], [None; GROUP]);
+        for at in 0..keys.len().min(GROUP) {
             // SAFETY: the caller holds a guard.
-            let page = unsafe { page_of(child) }.filter(|_| key.len() <= MAX_KEY_LEN);
+            let page = unsafe { page_of(children[at]) }.filter(|_| keys[at].len() <= MAX_KEY_LEN);
             let Some(page) = page else { continue };
-            let tag = self.tag(key);
-            *tagged = page.tagged(tag);
+            let tag = self.tag(keys[at]);
+            let (version, tagged) = (page.version().peek(), page.tagged(tag));
+            if tagged != 0 {
+                page.prefetch_slot::<S>(tagged.trailing_zeros() as usize);
+            } else if writes {
+                page.prefetch_order();
+            }
             if writes {
                 page.prefetch_room();
             }
-            if *tagged != 0 {
-                page.prefetch_slot::<S>(tagged.trailing_zeros() as usize);
-            }
-            *place = Some(PageTreePlace { page, tag, slot: None });
+            places[at] = Some(PageTreePlace { page, tag, slot: None });
+            read[at] = Some((version, tagged));
         }
         let mut words = [None; GROUP];
-        for (((key, place), tagged), word) in keys.iter().zip(&mut places).zip(tagged).zip(&mut words) {
-            let Some(place) = place else { continue };
-            if let Some(found) = self.finish(place.page, key, place.tag, tagged) {
+        for at in 0..keys.len().min(GROUP) {
+            let (Some(place), Some((version, tagged))) = (&mut places[at], read[at]) else { continue };
+            let found = if tagged == 0 && place.page.is_since(version) {
+                None
+            } else {
+                self.finish(place.page, keys[at], place.tag, tagged)
+            };
+            if let Some(found) = found {
                 place.slot = found.slot;
                 S::prefetch(found.word);
-                *word = Some(found.word);
+                words[at] = Some(found.word);
+            } else if writes {
+                place.page.prefetch_neighbour(&keys[at][place.page.prefix_len()..]);
             }
         }
         (places, words)

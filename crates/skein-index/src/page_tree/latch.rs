@@ -29,12 +29,10 @@ impl PageLatch {
         (!page.version().peek().is_deleted()).then_some(latch)
     }
 
-    /// Locks a page if its lock is free. The page must not be deleted.
+    /// Locks a page if its lock is free. Returns `None` if it is taken or the page is deleted.
     pub(super) fn try_take(page: Page) -> Option<Self> {
-        page.version().try_lock().then(|| {
-            debug_assert!(!page.version().peek().is_deleted());
-            Self(page)
-        })
+        let latch = page.version().try_lock().then(|| Self(page))?;
+        (!page.version().peek().is_deleted()).then_some(latch)
     }
 
     /// Returns the latch of a page that was made locked.

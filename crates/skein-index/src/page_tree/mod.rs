@@ -19,13 +19,12 @@
 //! Of all others the page has a word each.
 //!
 //! Reading order: `page/` and `lanes.rs`, `node/` and `child.rs` (the structures), `lookup.rs`,
-//! `write.rs`, `latch.rs`, `balance.rs` (full and sparse pages), `replace.rs` (nodes), then
-//! `cursor.rs`, `batch.rs`. Beside these: `teardown.rs` (drop), `check.rs` (all invariants),
+//! `write.rs`, `latch.rs`, `balance.rs` (full and sparse pages), `key_run.rs` and `spread.rs` (keys for new
+//! pages), `replace.rs` (nodes), then `pack.rs` (quiet pages), `cursor.rs`, `batch.rs`. Beside these: `teardown.rs` (drop), `check.rs` (all invariants),
 //! `variant.rs`.
 //!
 //! Sources: Masstree (2012), sections 4.6 and 4.8: permutation, batches. Wormhole (2019), section
-//! 3.2: tags. Graefe and Larson (2001): heads. Bayer and others (1972): neighbours share their
-//! keys. Design: `docs/design/page-tree.md`.
+//! 3.2: tags. Graefe and Larson (2001): heads. Design: `docs/design/page-tree.md`.
 //!
 //! # Protocol
 //! 1. **Ranges never change.** A page or a node has the same range of keys from its creation to its
@@ -45,12 +44,15 @@ mod batch;
 mod check;
 mod child;
 mod cursor;
+mod key_run;
 mod lanes;
 mod latch;
 mod lookup;
 mod node;
+mod pack;
 mod page;
 mod replace;
+mod spread;
 mod teardown;
 #[cfg(test)]
 mod tests;
@@ -67,6 +69,7 @@ pub use batch::PageTreePlace;
 pub use check::PageTreeStats;
 use child::Child;
 pub use cursor::PageTreeCursor;
+pub use pack::PackPass;
 use page::{Page, PageShape};
 use variant::{PageTreeSettings, PageTreeStandard, PageTreeVariant};
 
@@ -126,7 +129,7 @@ impl<S: Slot, V: PageTreeSettings> IndexEngine<S> for PageTreeEngine<V> {
     fn new(base: &IndexBase) -> Self {
         const { assert!(V::WIDTH >= 4 && V::WIDTH <= page::SLOTS_MAX, "a page takes 4 to 64 keys") };
         const { assert!(V::FANOUT >= 4 && V::FANOUT <= node::FANOUT_MAX, "a node has 4 to 64 children") };
-        let page = Page::new::<S>(&base.arena, PageShape::first(V::WIDTH), Version::BORDER, b"");
+        let page = Page::new::<S>(&base.arena, None, PageShape::first(V::WIDTH), Version::BORDER, b"");
         Self {
             root: AtomicU64::new(page.link().0),
             root_lock: VersionWord::new(Version::INTERIOR),

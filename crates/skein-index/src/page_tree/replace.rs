@@ -14,26 +14,38 @@
 //!
 //! A node never changes, but for the words of its children. So if the number of children changes
 //! or a separator, the node is replaced too, in the same way. Nodes are small and cold, and this
-//! happens once in some fifteen inserts. `balance.rs` decides what becomes of pages.
+//! happens once in some forty-five inserts. `balance.rs` decides what becomes of pages.
 
-use skein_sync::reclaim::Guard;
-use skein_sync::spin::Backoff;
 use std::sync::atomic::Ordering;
 
+use arrayvec::ArrayVec;
+use skein_sync::reclaim::Guard;
+use skein_sync::spin::Backoff;
+
 use super::child::{Child, Target};
+use super::key_run::RUN_PAGES;
 use super::latch::{NodeLatch, PageLatch, Parent, RootLatch};
 use super::node::{Node, NodeContent, NodeRun, Separator};
 use super::variant::{PageTreeSettings, PageTreeVariant};
 use crate::slot::Slot;
 
-/// What takes the place of one or two neighbouring children: one child, or two with a separator.
+/// What takes the place of neighbouring children: one child, or several with separators.
 pub(super) struct Splice {
     /// The position of the first child that is replaced.
     pub(super) at: usize,
     /// The number of children that are replaced.
     pub(super) replaced: usize,
     pub(super) first: Child,
-    pub(super) second: Option<(Vec<u8>, Child)>,
+    /// The further children, each behind its separator.
+    pub(super) others: ArrayVec<(Vec<u8>, Child), { RUN_PAGES - 1 }>,
+}
+
+impl Splice {
+    fn push_others<'n>(&'n self, content: &mut NodeContent<'n>) {
+        for (separator, child) in &self.others {
+            content.push(Separator::whole(separator), NodeRun::New(*child));
+        }
+    }
 }
 
 /// What came of an attempt to merge a page or a node with a neighbour.
@@ -94,7 +106,7 @@ impl<S: Slot, V: PageTreeSettings> PageTreeVariant<S, V> {
     }
 
     /// Marks a replaced node as deleted, unlocks it, and frees it later.
-    fn retire_node(latch: NodeLatch, guard: &impl Guard) {
+    pub(super) fn retire_node(latch: NodeLatch, guard: &impl Guard) {
         let node = latch.node();
         node.version().mark_deleted();
         drop(latch);
@@ -111,8 +123,8 @@ impl<S: Slot, V: PageTreeSettings> PageTreeVariant<S, V> {
         child: Child,
         guard: &impl Guard,
     ) -> MergeOutcome {
-        let splice = Splice { at: position(&parent), replaced: 1, first: child, second: None };
-        self.splice(parent, key, splice, guard)
+        let splice = Splice { at: position(&parent), replaced: 1, first: child, others: ArrayVec::new() };
+        self.splice(parent, key, &splice, guard)
     }
 
     /// Links the new children of a parent, and unlocks the parent. The parent's range includes
@@ -121,30 +133,27 @@ impl<S: Slot, V: PageTreeSettings> PageTreeVariant<S, V> {
         &self,
         parent: Parent<'_>,
         key: &[u8],
-        splice: Splice,
+        splice: &Splice,
         guard: &impl Guard,
     ) -> MergeOutcome {
         let is_of_one = parent.is_of_one();
         match parent {
             Parent::Root(_latch) => {
-                let root = match splice.second {
-                    None => splice.first,
-                    Some((separator, second)) => {
-                        let mut content = NodeContent::of(NodeRun::New(splice.first));
-                        content.push(Separator::whole(&separator), NodeRun::New(second));
-                        let level = level_above(splice.first);
-                        Node::new(&self.base.arena, &content, level, 0).link()
-                    }
-                };
+                let mut root = splice.first;
+                if !splice.others.is_empty() {
+                    let mut content = NodeContent::of(NodeRun::New(splice.first));
+                    splice.push_others(&mut content);
+                    root = Node::new(&self.base.arena, &content, level_above(splice.first), 0).link();
+                }
                 self.engine.set_root(root);
                 MergeOutcome::Unchanged
             }
             // A node with one child tries to merge at each change.
-            Parent::Node(node, _) if splice.replaced == 1 && splice.second.is_none() && !is_of_one => {
+            Parent::Node(node, _) if splice.replaced == 1 && splice.others.is_empty() && !is_of_one => {
                 node.set_child(splice.at, splice.first);
                 MergeOutcome::Unchanged
             }
-            Parent::Node(node, _) => self.replace_node(node, key, &splice, guard),
+            Parent::Node(node, _) => self.replace_node(node, key, splice, guard),
         }
     }
 
@@ -201,9 +210,9 @@ impl<S: Slot, V: PageTreeSettings> PageTreeVariant<S, V> {
             |part: &NodeContent<'_>, known| Node::new(&self.base.arena, part, node.level(), known).link();
         let left = new(&content.part(0, cut), left_known);
         let right = new(&content.part(cut, count), right_known);
-        let second = Some((separator.to_vec(), right));
-        let splice = Splice { at: own, replaced: 1, first: left, second };
-        self.splice(parent, key, splice, guard)
+        let others = [(separator.to_vec(), right)].into_iter().collect();
+        let splice = Splice { at: own, replaced: 1, first: left, others };
+        self.splice(parent, key, &splice, guard)
     }
 
     /// Links a node with few children in place of a locked one, merged with its neighbour if both
@@ -242,8 +251,8 @@ impl<S: Slot, V: PageTreeSettings> PageTreeVariant<S, V> {
         };
         let known = known_around(up, at, at + 2);
         let new = Node::new(&self.base.arena, &merged, node.level(), known);
-        let splice = Splice { at, replaced: 2, first: new.link(), second: None };
-        self.splice(parent, key, splice, guard);
+        let splice = Splice { at, replaced: 2, first: new.link(), others: ArrayVec::new() };
+        self.splice(parent, key, &splice, guard);
         Self::retire_node(beside, guard);
         MergeOutcome::Merged
     }
@@ -283,9 +292,7 @@ fn spliced(node: Node, splice: &Splice) -> NodeContent<'_> {
     if at > 0 {
         content.push(node.separator(at - 1), first);
     }
-    if let Some((separator, second)) = &splice.second {
-        content.push(Separator::whole(separator), NodeRun::New(*second));
-    }
+    splice.push_others(&mut content);
     if end < node.children() {
         content.push(node.separator(end - 1), NodeRun::Old(node, end, node.children()));
     }

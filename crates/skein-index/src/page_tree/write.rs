@@ -13,11 +13,11 @@
 use skein_sync::reclaim::Guard;
 use skein_sync::spin::Backoff;
 
-use super::balance::PendingWrite;
 use super::batch::PageTreePlace;
 use super::latch::PageLatch;
 use super::page::{EntryKey, EntryValue, entry_size};
 use super::replace::MergeOutcome;
+use super::spread::PendingWrite;
 use super::variant::{PageTreeSettings, PageTreeVariant};
 use crate::index::{ComputeAction, Computed};
 use crate::slot::{Slot, retire_value};
@@ -45,13 +45,15 @@ impl<S: Slot, V: PageTreeSettings> PageTreeVariant<S, V> {
         guard: &'g G,
     ) -> Computed<'g, S> {
         let place = place.and_then(|place| Some((PageLatch::take(place.page)?, place)));
-        let (latch, tag, known) = match place {
-            Some((latch, place)) => (latch, place.tag, place.slot()),
-            None => (self.lock_for(key), self.tag(key), None),
+        let (latch, tag, known) = if let Some((latch, place)) = place {
+            (latch, place.tag, place.slot())
+        } else {
+            let latch = self.lock_for(key);
+            if S::EMBEDS {
+                latch.prefetch_room();
+            }
+            (latch, self.tag(key), None)
         };
-        if S::EMBEDS {
-            latch.prefetch_room();
-        }
         let rest = &key[latch.prefix_len()..];
         let held = known.or_else(|| latch.find(rest, tag));
         let before = held.map(|slot| latch.value::<S>(slot));
@@ -117,11 +119,11 @@ impl<S: Slot, V: PageTreeSettings> PageTreeVariant<S, V> {
     /// Adds a key that is not in the locked page.
     fn add(&self, latch: PageLatch, key: &[u8], tag: u8, value: EntryValue<S>, guard: &impl Guard) {
         let rest = &key[latch.prefix_len()..];
-        let has_room = latch.has_slot() && latch.has_room(entry_size(rest.len(), &value));
-        if latch.live() >= V::WIDTH || !has_room {
+        let (live, size) = (latch.live(), entry_size(rest.len(), &value));
+        if live >= V::WIDTH || !latch.has_slot() || !latch.has_room(size) {
             return self.make_room(latch, PendingWrite { key, tag, value, replaces: false }, guard);
         }
-        let (rank, _) = latch.rank(rest, latch.live());
+        let (rank, _) = latch.rank(rest, live);
         let entry = EntryKey::of(&self.base.arena, key, latch.prefix_len());
         latch.version().mark_inserting();
         latch.add(rank, entry, tag, value);

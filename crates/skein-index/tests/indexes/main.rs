@@ -12,6 +12,7 @@ mod support;
 mod conformance;
 mod linearizability;
 mod located_writes;
+mod packing;
 mod pinned;
 mod property;
 mod serialize;

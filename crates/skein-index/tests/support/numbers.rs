@@ -107,16 +107,11 @@ unsafe impl Slot for EmbeddedNumber {
     unsafe fn embed(self, to: NonNull<u8>) {
         assert!(self.embedded_size().is_some() && to.addr().get().is_multiple_of(2));
         // SAFETY: the caller gives room.
-        unsafe { Self::copy_embedded(self.0, to) };
+        unsafe { to.copy_from_nonoverlapping(self.0, Self::len_at(self.0)) };
     }
 
     unsafe fn embedded_size_at(value: NonNull<u8>) -> usize {
         // SAFETY: the caller has an embedded block.
         unsafe { Self::len_at(value) }
-    }
-
-    unsafe fn copy_embedded(from: NonNull<u8>, to: NonNull<u8>) {
-        // SAFETY: the caller has an embedded block, and room for it.
-        unsafe { to.copy_from_nonoverlapping(from, Self::len_at(from)) };
     }
 }

@@ -17,7 +17,7 @@ use skein_sync::atomic::{AtomicBool, Ordering};
 use super::age_clock::AgeClock;
 use super::collection::{CollectionHead, PACKED_BYTES_MAX};
 use super::shared_collection::{CollectionPointer, ResidentCollection, SharedCollection};
-use super::{Row, RowRef};
+use super::{Row, RowRef, draft};
 use crate::{Error, Result};
 
 /// Makes the rows of one store, in the memory of the store.
@@ -27,12 +27,22 @@ pub struct RowAllocator {
     /// Set before the first expiring row becomes visible, and never cleared.
     expiring: Arc<AtomicBool>,
     ages: Arc<AgeClock>,
+    /// Whether the rows go to an index that embeds, so that small ones begin as drafts.
+    drafts: bool,
 }
 
 impl RowAllocator {
     /// Returns an allocator without rows.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Returns an allocator of rows for an index that embeds them ([`Slot::EMBEDS`]). Each thread
+    /// makes its small rows in a memory of its own, one at a time.
+    ///
+    /// [`Slot::EMBEDS`]: skein_index::Slot::EMBEDS
+    pub fn for_embedding() -> Self {
+        Self { drafts: true, ..Self::default() }
     }
 
     /// Makes a row with one value, the concatenated parts.
@@ -92,7 +102,8 @@ impl RowAllocator {
     /// Makes a copy of a row that is about to be replaced, to keep it for snapshots. It counts as
     /// removed memory.
     pub fn kept_copy(&self, row: RowRef<'_>) -> Row {
-        let mut copy = Row::until(self, row, row.expires_at());
+        let lasting = Self { drafts: false, ..self.clone() };
+        let mut copy = Row::until(&lasting, row, row.expires_at());
         copy.set_version(row.version());
         self.note_removed(copy.as_ref());
         copy
@@ -178,6 +189,12 @@ impl RowAllocator {
     /// Returns the address space that the rows hold from the system.
     pub fn reserved(&self) -> usize {
         self.arena.reserved()
+    }
+
+    /// Returns the memory for a row that is about to be embedded, if it is free.
+    #[inline]
+    pub(super) fn take_draft(&self) -> Option<NonNull<u8>> {
+        if self.drafts { draft::take() } else { None }
     }
 
     /// Allocates `size` bytes (not 0), aligned to 8.

@@ -61,7 +61,7 @@ pub(super) fn packed_len(kind: CollectionKind, bytes: usize) -> usize {
 #[inline]
 pub(super) fn body_len(field: u32) -> usize {
     let code = field & CODE_MASK;
-    if CollectionKind::is_row_code(code) {
+    if is_pointer(field) {
         size_of::<CollectionPointer>()
     } else if field > CODE_MASK {
         (field >> CODE_BITS) as usize
@@ -72,6 +72,12 @@ pub(super) fn body_len(field: u32) -> usize {
     }
 }
 
+/// Returns whether the body of a row of kind `other` with this length field is a pointer.
+#[inline]
+pub(super) fn is_pointer(field: u32) -> bool {
+    CollectionKind::is_row_code(field & CODE_MASK)
+}
+
 impl Row {
     /// Makes a row that stands for a collection. The code is that of the collection's kind.
     pub(super) fn of_collection(
@@ -80,18 +86,18 @@ impl Row {
         collection: CollectionPointer,
         expires: Option<u64>,
     ) -> Self {
-        let row = Self::with_body(rows, RowKind::Other, code as usize, expires);
+        let mut row = Self::with_body(rows, RowKind::Other, code as usize, expires);
         // SAFETY: the body of these codes has room for a pointer, at any alignment; the row owns
         // the reference (invariant 6).
-        unsafe { row.start.add(BODY).cast::<CollectionPointer>().write_unaligned(collection) };
+        unsafe { row.body_mut().cast::<CollectionPointer>().write_unaligned(collection) };
         row
     }
 
     /// Makes a row that stands for a collection outside of memory.
     pub(super) fn of_stored(rows: &RowAllocator, head: CollectionHead, expires: Option<u64>) -> Self {
-        let row = Self::with_body(rows, RowKind::Other, head.code() as usize, expires);
+        let mut row = Self::with_body(rows, RowKind::Other, head.code() as usize, expires);
         // SAFETY: the body of these codes has room for the bytes of a head, at any alignment.
-        unsafe { row.start.add(BODY).cast::<[u8; HEAD]>().write_unaligned(head.to_bytes()) };
+        unsafe { row.body_mut().cast::<[u8; HEAD]>().write_unaligned(head.to_bytes()) };
         row
     }
 
@@ -99,9 +105,9 @@ impl Row {
     /// [`PACKED_BYTES_MAX`] bytes.
     pub(super) fn of_packed(rows: &RowAllocator, packed: PackedMembers<'_>, expires: Option<u64>) -> Self {
         let bytes = packed.as_bytes();
-        let row = Self::with_body(rows, RowKind::Other, packed_len(packed.kind(), bytes.len()), expires);
+        let mut row = Self::with_body(rows, RowKind::Other, packed_len(packed.kind(), bytes.len()), expires);
         // SAFETY: the body is as long as the bytes, and fresh, so it does not overlap them.
-        unsafe { row.start.add(BODY).copy_from_nonoverlapping(NonNull::from(bytes).cast(), bytes.len()) };
+        unsafe { row.body_mut().copy_from_nonoverlapping(NonNull::from(bytes).cast(), bytes.len()) };
         row
     }
 
@@ -140,7 +146,7 @@ impl<'g> RowRef<'g> {
     /// Returns the pointer to the collection to which the row owns a reference.
     #[inline]
     pub(super) fn pointer(self) -> Option<CollectionPointer> {
-        let is_pointer = self.kind() == RowKind::Other && CollectionKind::is_row_code(self.code());
+        let is_pointer = self.kind() == RowKind::Other && is_pointer(self.code());
         // SAFETY: the body of these codes is a pointer (invariant 6), and the row lives for `'g`
         // (invariant 5).
         is_pointer.then(|| unsafe { self.start.add(BODY).cast::<CollectionPointer>().read_unaligned() })

@@ -83,10 +83,10 @@ impl Row {
         expires: Option<u64>,
         write: impl FnOnce(&mut [u8]),
     ) -> Self {
-        let row = Self::with_body(rows, RowKind::Table, size, expires);
+        let mut row = Self::with_body(rows, RowKind::Table, size, expires);
         // SAFETY: the body is fresh, `size` bytes long and owned only by this row.
         let body = unsafe {
-            let body = row.start.add(BODY).as_ptr();
+            let body = row.body_mut().as_ptr();
             body.write_bytes(0, size);
             std::slice::from_raw_parts_mut(body, size)
         };

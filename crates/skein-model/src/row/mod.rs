@@ -31,7 +31,8 @@
 //!
 //! # Files
 //!
-//! `alloc` makes and frees rows, `slot` gives them to an index. A table (`ColumnTable`) and `block`
+//! `alloc` makes and frees rows, `slot` gives them to an index, `draft` has the memory of rows that
+//! are about to be embedded. A table (`ColumnTable`) and `block`
 //! are the two forms of columns, `merge` makes rows of columns, `columns` reads them. `buffer`
 //! encodes rows for the disk engine. `collection` has rows that stand for a collection, which rows
 //! in memory share (`shared_collection`). `usage` counts the memory of a row, `age_clock` its last
@@ -52,6 +53,7 @@
 //!    alignment.
 //! 7. An embedded row has the bit for it, is aligned to 2, and owns nothing. Other rows are aligned
 //!    to 8. So code that serves both assumes an alignment of 2.
+//! 8. A [`Row`] that is embedded lies in a draft (`draft`) and owns a share of it.
 //!
 //! Design: `docs/design/data-model.md`.
 
@@ -61,6 +63,7 @@ mod block;
 mod buffer;
 mod collection;
 mod columns;
+mod draft;
 mod merge;
 mod shared_collection;
 mod slot;
@@ -84,7 +87,7 @@ pub use usage::NODE_SHARE;
 pub use use_count::random;
 
 use crate::{CollectionKind, Error, Result, VALUE_BYTES_MAX};
-use age_clock::{STAMP_MASK, VERSION_MASK};
+use age_clock::{EMBEDDED, STAMP_MASK, VERSION_MASK};
 
 const VERSION: usize = 0;
 /// The upper 16 bits of the first word, which is little-endian.
@@ -172,24 +175,43 @@ unsafe impl Sync for RowRef<'_> {}
 
 impl Row {
     /// Allocates a row of version 0 with `len` bytes of unwritten body, and writes its time of
-    /// expiry.
+    /// expiry. The row is a draft if its index can embed it.
     fn with_body(rows: &RowAllocator, kind: RowKind, len: usize, expires: Option<u64>) -> Self {
         // `RowAllocator::value` checks values, tables are small, and `RowAllocator::merged` bounds
         // blocks.
         assert!(len <= BODY_LEN_MAX, "row bodies are bounded by the store's limits");
         let body = if kind == RowKind::Other { collection::body_len(len as u32) } else { len };
-        let start = rows.take(BODY + body + expires.map_or(0, |_| EXPIRY));
-        // SAFETY: the memory is fresh, aligned to 8 and at least `BODY` bytes long; the allocation
-        // has room for the time of expiry after the body.
+        let size = BODY + body + expires.map_or(0, |_| EXPIRY);
+        let stamp = rows.ages().first_stamp();
+        let draft =
+            if size <= slot::EMBEDDED_MAX && !slot::owns(kind, len) { rows.take_draft() } else { None };
+        let tag = tag_of(kind, len, expires);
+        // SAFETY: the memory is fresh, aligned to 8 and has room for version, tag, body and time of
+        // expiry.
         unsafe {
-            start.add(VERSION).cast::<u64>().write(rows.ages().first_stamp().to_le());
-            start.add(TAG).cast::<u32>().write(tag_of(kind, len, expires));
+            let (start, body_start) = if let Some(start) = draft {
+                start.add(VERSION).cast::<u64>().write((stamp | EMBEDDED).to_le());
+                start.add(TAG).cast::<u16>().write(slot::short_of_tag(tag));
+                (start, slot::EMBEDDED_BODY)
+            } else {
+                let start = rows.take(size);
+                start.add(VERSION).cast::<u64>().write(stamp.to_le());
+                start.add(TAG).cast::<u32>().write(tag);
+                (start, BODY)
+            };
             if let Some(expires) = expires {
                 rows.note_expiring();
-                start.add(BODY + body).cast::<u64>().write_unaligned(expires);
+                start.add(body_start + body).cast::<u64>().write_unaligned(expires);
             }
+            Self { start }
         }
-        Self { start }
+    }
+
+    /// Returns where the body is written.
+    #[inline]
+    fn body_mut(&mut self) -> NonNull<u8> {
+        // SAFETY: the body lies in the row's memory.
+        unsafe { self.start.add(self.as_ref().body_start()) }
     }
 
     /// Makes a row with one value, the concatenated parts. The caller has checked the length.
@@ -199,12 +221,14 @@ impl Row {
 
     /// Makes a row with the concatenated parts as its body.
     fn of_bytes(rows: &RowAllocator, kind: RowKind, parts: &[&[u8]], expires: Option<u64>) -> Self {
-        let row = Self::with_body(rows, kind, parts.iter().map(|part| part.len()).sum(), expires);
-        let mut at = BODY;
+        let mut row = Self::with_body(rows, kind, parts.iter().map(|part| part.len()).sum(), expires);
+        let mut at = row.body_mut();
         for part in parts {
             // SAFETY: the body is as long as all parts together, and fresh, so it overlaps no part.
-            unsafe { row.start.add(at).copy_from_nonoverlapping(NonNull::from(*part).cast(), part.len()) };
-            at += part.len();
+            unsafe {
+                at.copy_from_nonoverlapping(NonNull::from(*part).cast(), part.len());
+                at = at.add(part.len());
+            }
         }
         row
     }
@@ -239,7 +263,7 @@ impl Row {
     /// Sets the version. The row is still private (invariant 2).
     #[inline]
     pub fn set_version(&mut self, version: u64) {
-        self.change_word(|word| (word & STAMP_MASK) | (version & VERSION_MASK));
+        self.change_word(|word| (word & !VERSION_MASK) | (version & VERSION_MASK));
     }
 
     /// Sets the version, and continues the count of uses of the row that this one replaces. The row
@@ -251,7 +275,7 @@ impl Row {
             && ages.notes() == UseNotes::Frequency
         {
             let stamp = age_clock::stamp_after_use(ages.now(), replaced.stamp());
-            self.change_word(|word| stamp | (word & VERSION_MASK));
+            self.change_word(|word| stamp | (word & !STAMP_MASK));
         }
     }
 
@@ -273,6 +297,10 @@ impl Row {
 impl Drop for Row {
     fn drop(&mut self) {
         let row = self.as_ref();
+        if row.is_embedded() {
+            // SAFETY: an embedded row that is owned has a share of its draft (invariant 8).
+            return unsafe { draft::give_back(self.start) };
+        }
         if row.kind() == RowKind::Blocks {
             for i in 0..row.block_count() {
                 // SAFETY: the pointer owns a reference (invariant 3), which is given up here, once.

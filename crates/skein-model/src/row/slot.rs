@@ -2,17 +2,17 @@
 
 use std::marker::PhantomData;
 use std::ptr::NonNull;
-use std::sync::atomic::Ordering;
+use std::sync::LazyLock;
 
 use skein_index::Slot;
 use skein_index::memory::{copy_short, prefetch_lines};
 
 use super::age_clock::EMBEDDED;
-use super::{BODY, EXPIRES, LEN_MASK, Row, RowKind, RowRef, TAG, UPPER, VERSION};
+use super::{BODY, EXPIRES, LEN_MASK, Row, RowAllocator, RowKind, RowRef, TAG, VERSION, collection};
 
 /// The most bytes of a row that is embedded. A longer row would make pages long, which a change
 /// copies.
-const EMBEDDED_MAX: usize = 256;
+pub(super) const EMBEDDED_MAX: usize = 256;
 
 /// The offset of the body in an embedded row, whose tag is short.
 pub(super) const EMBEDDED_BODY: usize = TAG + size_of::<u16>();
@@ -35,8 +35,30 @@ pub(super) fn tag_of_short(short: u16) -> u32 {
 
 /// Returns the short tag of a row that is small enough.
 #[inline]
-fn short_of_tag(tag: u32) -> u16 {
+pub(super) fn short_of_tag(tag: u32) -> u16 {
     ((tag & !LEN_MASK) >> SHORT_SHIFT | tag & LEN_MASK) as u16
+}
+
+/// Returns whether a row with this kind and length field owns what lies elsewhere.
+#[inline]
+pub(super) fn owns(kind: RowKind, len: usize) -> bool {
+    kind == RowKind::Blocks || kind == RowKind::Other && collection::is_pointer(len as u32)
+}
+
+/// The rows of drafts that went to an index that does not embed. That is rare: a row that one store
+/// made was put into another one.
+static STRAYS: LazyLock<RowAllocator> = LazyLock::new(RowAllocator::new);
+
+impl Row {
+    /// Returns the same row outside of a draft.
+    #[cold]
+    fn outside(self) -> Self {
+        let row = self.as_ref();
+        let mut moved = Self::until(&STRAYS, row, row.expires_at());
+        moved.set_version(row.version());
+        moved.as_ref().restamp(row.stamp());
+        moved
+    }
 }
 
 // SAFETY: the word is the address of the row's allocation, which the row owned. The caller keeps
@@ -48,8 +70,9 @@ unsafe impl Slot for Row {
 
     #[inline(always)]
     fn into_word(self) -> u64 {
-        let word = self.start.as_ptr().expose_provenance() as u64;
-        std::mem::forget(self);
+        let row = if self.as_ref().is_embedded() { self.outside() } else { self };
+        let word = row.start.as_ptr().expose_provenance() as u64;
+        std::mem::forget(row);
         word
     }
 
@@ -78,13 +101,20 @@ unsafe impl Slot for Row {
     #[inline]
     fn embedded_size(&self) -> Option<usize> {
         let (row, size) = (self.as_ref(), self.as_ref().size());
-        let owns = row.kind() == RowKind::Blocks || row.pointer().is_some();
+        if row.is_embedded() {
+            return Some(size);
+        }
+        let owns = owns(row.kind(), (row.tag() & LEN_MASK) as usize);
         (size <= EMBEDDED_MAX && !owns).then(|| size - (BODY - EMBEDDED_BODY))
     }
 
     #[inline]
     unsafe fn embed(self, to: NonNull<u8>) {
         let row = self.as_ref();
+        if row.is_embedded() {
+            // SAFETY: the caller gives room for the row, which is not shared yet.
+            return unsafe { copy_short(self.start, to, row.size()) };
+        }
         // SAFETY: the caller gives room for the row. It is not shared yet, as this one is not.
         unsafe {
             let word = self.start.add(VERSION).cast::<u64>().read();
@@ -99,15 +129,6 @@ unsafe impl Slot for Row {
         RowRef { start: row, row: PhantomData }.size()
     }
 
-    #[inline]
-    unsafe fn copy_embedded(from: NonNull<u8>, to: NonNull<u8>) {
-        let row = RowRef { start: from, row: PhantomData };
-        // SAFETY: the caller gives room for the row, and the copy is not shared yet. Of the row,
-        // only the upper bits may change meanwhile, and they are loaded as an atomic.
-        unsafe {
-            copy_short(from.add(VERSION), to.add(VERSION), UPPER);
-            to.add(UPPER).cast::<u16>().write(row.upper().load(Ordering::Relaxed));
-            copy_short(from.add(TAG), to.add(TAG), row.size() - TAG);
-        }
-    }
+    /// The stamp may change, which lies in the last 16 bits of the first word (invariant 2).
+    const EMBEDDED_ATOMIC: usize = TAG;
 }

@@ -6,6 +6,7 @@ use skein_index::Slot;
 
 use super::block::ColumnBlock;
 use super::*;
+use crate::packed::PackedMembers;
 
 type RowModel = BTreeMap<Vec<u8>, Vec<u8>>;
 
@@ -154,7 +155,7 @@ fn rows_of_plain_bytes_are_embedded() {
         unsafe {
             let (first, second) = (first.add(2), second.add(6));
             row.embed(first);
-            Row::copy_embedded(first, second);
+            second.copy_from_nonoverlapping(first, size);
             for place in [first, second] {
                 assert_eq!(Row::embedded_size_at(place), size);
                 let row = RowRef { start: place, row: PhantomData };
@@ -182,4 +183,175 @@ fn rows_of_plain_bytes_are_embedded() {
     let long = rows.value(&[&[0; 300]]).unwrap();
     assert_eq!([large, long].map(|row| row.embedded_size()), [None, None]);
     assert_eq!(rows.memory(), 0, "all rows were moved, and freed");
+}
+
+fn is_draft(row: &Row) -> bool {
+    row.as_ref().is_embedded()
+}
+
+/// Rows of every form around the greatest size of an embedded one, with and without a time of expiry,
+/// are the same from an allocator with drafts and from one without.
+#[test]
+fn drafts_are_the_rows_that_they_would_be() {
+    let (drafts, plain) = (RowAllocator::for_embedding(), RowAllocator::new());
+    let mut kinds = [0, 0];
+    let mut check = |make: &dyn Fn(&RowAllocator) -> Row| {
+        let (draft, row) = (make(&drafts), make(&plain));
+        assert!(!is_draft(&row));
+        kinds[usize::from(is_draft(&draft))] += 1;
+        assert_eq!(is_draft(&draft), row.embedded_size().is_some());
+        assert_eq!(draft.embedded_size(), row.embedded_size());
+        for (one, other) in [
+            (draft.as_ref(), row.as_ref()),
+            (plain.until(draft.as_ref(), None).as_ref(), plain.until(row.as_ref(), None).as_ref()),
+        ] {
+            assert_eq!(
+                (one.value(), one.expires_at(), one.version()),
+                (other.value(), other.expires_at(), other.version())
+            );
+            assert!(one.columns().eq(other.columns()) && one.is_tombstone() == other.is_tombstone());
+            assert_eq!(
+                one.packed().map(PackedMembers::as_bytes),
+                other.packed().map(PackedMembers::as_bytes)
+            );
+            assert_eq!((one.weight(), one.content_len()), (other.weight(), other.content_len()));
+        }
+        let mut embedded = [[0_u64; 40]; 2];
+        let [first, second] = embedded.each_mut().map(|space| NonNull::from(space).cast::<u8>());
+        if let Some(size) = draft.embedded_size() {
+            // SAFETY: both have room, and are used through these pointers alone.
+            unsafe {
+                draft.embed(first);
+                row.embed(second);
+                let [first, second] =
+                    [first, second].map(|at| NonNull::slice_from_raw_parts(at, size).as_ref());
+                assert_eq!(first[..6], second[..6], "the version");
+                assert_eq!(first[8..], second[8..], "all behind the stamp");
+            }
+        }
+    };
+    for expires in [None, Some(1 << 50)] {
+        for len in (0..3).chain(200..280) {
+            check(&|rows| {
+                rows.value_until(&[&vec![7; len / 2], &vec![8; len.div_ceil(2)]], expires).unwrap()
+            });
+            check(&|rows| {
+                let row = plain.columns(&[(b"a", &vec![1; len]), (b"b", b"2")]).unwrap().unwrap();
+                rows.until(row.as_ref(), expires)
+            });
+            let members = vec![0; len];
+            check(&|rows| {
+                rows.packed(PackedMembers::trusted(CollectionKind::Set, &members), expires).unwrap()
+            });
+        }
+    }
+    check(&|rows| Row::tombstone(rows, 9));
+    assert!(kinds.iter().all(|&count| count > 10), "{kinds:?} were rows and drafts");
+    assert_eq!((drafts.memory(), plain.memory()), (0, 0));
+}
+
+/// A thread has one draft. While a row has it, other rows lie in the arena.
+#[test]
+fn a_thread_has_one_draft_at_a_time() {
+    let rows = RowAllocator::for_embedding();
+    let first = rows.value(&[b"first"]).unwrap();
+    let second = rows.value(&[b"second"]).unwrap();
+    assert_eq!([&first, &second].map(is_draft), [true, false]);
+    assert!(rows.memory() > 0);
+    drop(first);
+    let third = RowAllocator::for_embedding().value(&[b"third"]).unwrap();
+    assert!(is_draft(&third), "the draft is free again");
+    assert_eq!(
+        (second.as_ref().value(), third.as_ref().value()),
+        (Some(&b"second"[..]), Some(&b"third"[..]))
+    );
+    drop((second, third));
+    assert_eq!(rows.memory(), 0);
+    let long = rows.value(&[&[0; 300]]).unwrap();
+    let merged = rows.merged(None, &[(b"a", b"1")], &[]).unwrap().unwrap();
+    assert_eq!([&long, &merged].map(is_draft), [false, true], "a long row takes no draft");
+    let copy = rows.kept_copy(merged.as_ref());
+    drop(merged);
+    assert!(!is_draft(&copy) && copy.as_ref().column(b"a") == Some(b"1"), "a kept copy takes none");
+}
+
+/// A draft may end on another thread, and may outlive its own.
+#[test]
+fn drafts_cross_threads() {
+    let rows = &RowAllocator::for_embedding();
+    let row = rows.value(&[b"here"]).unwrap();
+    std::thread::scope(|scope| {
+        let there = scope.spawn(move || {
+            assert_eq!((row.as_ref().value(), is_draft(&row)), (Some(&b"here"[..]), true));
+            drop(row);
+            rows.value(&[b"there"]).unwrap()
+        });
+        let there = there.join().unwrap();
+        let here = rows.value(&[b"again"]).unwrap();
+        assert!(is_draft(&there) && is_draft(&here), "each thread has its own");
+        assert_eq!(there.as_ref().value(), Some(&b"there"[..]));
+    });
+    assert_eq!(rows.memory(), 0);
+}
+
+/// A draft is used again as soon as the row is gone, on whatever thread that was.
+#[test]
+fn drafts_that_others_drop_are_used_again() {
+    let rows = &RowAllocator::for_embedding();
+    let (sender, receiver) = std::sync::mpsc::sync_channel::<(Row, u64)>(0);
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            for (row, number) in receiver {
+                assert_eq!(row.as_ref().value(), Some(&number.to_be_bytes()[..]));
+            }
+        });
+        for number in 0..if cfg!(miri) { 30 } else { 3_000_u64 } {
+            let row = rows.value(&[&number.to_be_bytes()]).unwrap();
+            sender.send((row, number)).unwrap();
+        }
+        drop(sender);
+    });
+    assert_eq!(rows.memory(), 0);
+}
+
+/// An index that does not embed takes a copy with all that the row has, and the draft is free.
+#[test]
+fn a_draft_becomes_a_word() {
+    let rows = RowAllocator::for_embedding();
+    let mut row = rows.value_until(&[b"goose"], Some(7)).unwrap();
+    row.set_version(5);
+    row.as_ref().restamp(3 << 52);
+    assert!(is_draft(&row));
+    let word = row.into_word();
+    let next = rows.value(&[b"next"]).unwrap();
+    assert!(is_draft(&next));
+    // SAFETY: the word was just made, and is taken back once, after the borrow.
+    unsafe {
+        let row: RowRef<'_> = Row::borrow(word);
+        assert_eq!((row.value(), row.expires_at(), row.version()), (Some(&b"goose"[..]), Some(7), 5));
+        assert!(!row.is_embedded() && row.stamp() == 3 << 52);
+        drop(Row::from_word(word));
+    }
+    assert_eq!(next.as_ref().value(), Some(&b"next"[..]));
+}
+
+/// Rows of drafts in an index that does not embed, and in one that does.
+#[test]
+fn indexes_take_rows_of_drafts() {
+    use skein_index::{Masstree, OrderedIndex, PageTree};
+    fn fill(index: &impl OrderedIndex<Row>) {
+        let rows = RowAllocator::for_embedding();
+        for round in 0..2_u8 {
+            for number in 0..if cfg!(miri) { 20 } else { 500_u16 } {
+                let bytes = vec![round; usize::from(number % 300)];
+                let row = rows.value(&[&bytes]).unwrap();
+                index.insert(&number.to_be_bytes(), row, &index.collector().enter()).unwrap();
+                let guard = index.collector().enter();
+                let found = index.get(&number.to_be_bytes(), &guard).expect("just inserted");
+                assert_eq!(found.value(), Some(&bytes[..]));
+            }
+        }
+    }
+    fill(&Masstree::<Row>::new());
+    fill(&PageTree::<Row>::new());
 }

@@ -13,9 +13,10 @@ use arrayvec::ArrayVec;
 
 use super::{Node, Separator};
 use crate::page_tree::child::Child;
+use crate::page_tree::key_run::RUN_PAGES;
 
 /// The most pieces of a node: of a spliced one, and a neighbour that is merged with it.
-const PIECES_MAX: usize = 5;
+const PIECES_MAX: usize = RUN_PAGES + 3;
 
 /// Neighbouring children, with the separators between them.
 #[derive(Clone, Copy, Debug)]

@@ -82,6 +82,11 @@ impl Node {
         Self(unsafe { at_address(address) })
     }
 
+    /// Returns whether the node should move, because its memory is being vacated.
+    pub(in crate::page_tree) fn is_vacated(self, arena: &Arena) -> bool {
+        arena.is_vacated(self.0.cast(), self.size())
+    }
+
     /// Returns the link to the node.
     pub(in crate::page_tree) fn link(self) -> Child {
         Child::to_node(address_of(self.0), self.size())

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use skein_sync::reclaim::GraceClock;
 
 use super::Page;
-use super::entry::{EntryKey, EntrySizes, EntryValue, NEAR, WORD, near_or_far, padded};
+use super::entry::{EntryKey, EntrySizes, EntryValue, NEAR, copy_value, near_or_far, padded};
 use crate::memory::{Arena, copy_short};
 use crate::page_tree::lanes::{self, BYTES, PAIRS};
 use crate::slot::Slot;
@@ -17,6 +17,13 @@ impl Page {
     fn set_live(self, live: usize) {
         // Release: pairs with the Acquire in `live`; ranks below `live` are written.
         self.head().live.store(live as u8, Ordering::Release);
+        self.disturb();
+    }
+
+    /// Notes that the page is written. The caller must hold the lock.
+    #[inline(always)]
+    fn disturb(self) {
+        self.head().quiet.store(false, Ordering::Relaxed);
     }
 
     /// Replaces the value of a slot's key. The caller must hold the lock, and there must be
@@ -27,6 +34,7 @@ impl Page {
         value: EntryValue<S>,
         clock: &GraceClock,
     ) {
+        self.disturb();
         if S::EMBEDS {
             let (key, old) = (self.key_of(slot), self.entry_at(slot).load(Ordering::Relaxed));
             let (old_len, size) = (self.bury::<S>(slot), self.entry_size_with(slot, &value));
@@ -123,21 +131,15 @@ impl Page {
 
     /// Copies an entry of another page, with its value if entries have values. Returns the position
     /// of the copy.
-    #[inline]
-    fn copy_entry<S: Slot>(self, source: NonNull<u8>) -> u16 {
-        // SAFETY: the source is complete, and its key and the word of its value do not change. Of
-        // the copy, as in `write_entry`.
+    #[inline(always)]
+    fn copy_entry<S: Slot>(self, source: NonNull<u8>, sizes: EntrySizes) -> u16 {
+        let (position, entry) = self.reserve(sizes.sum());
+        // SAFETY: the source is complete and has these sizes. Of the copy, as in `write_entry`.
         unsafe {
-            let EntrySizes { key, value } = EntrySizes::of::<S>(source);
-            let (position, entry) = self.reserve(key + value);
-            if S::EMBEDS && source.read() & WORD == 0 {
-                copy_short(source, entry, key);
-                S::copy_embedded(source.add(key), entry.add(key));
-            } else {
-                copy_short(source, entry, key + value);
-            }
-            position
+            copy_short(source, entry, sizes.key);
+            copy_value::<S>(source.add(sizes.key), entry.add(sizes.key), sizes.value);
         }
+        position
     }
 
     /// Counts the entry of a slot as dead, because the slot is about to lead elsewhere or nowhere.
@@ -153,10 +155,28 @@ impl Page {
         padded::<S>(self.key_of(slot).size(), value.size())
     }
 
+    /// Returns the sizes of a slot's entry. The page is locked.
+    #[inline(always)]
+    pub(super) fn entry_sizes<S: Slot>(self, slot: usize) -> EntrySizes {
+        let entry = self.entry(slot);
+        // SAFETY: the slot is published, so its entry is complete. If nothing is dead, it ends where
+        // the next one begins (invariant 7).
+        unsafe {
+            if self.head().dead.load(Ordering::Relaxed) > 0 {
+                return EntrySizes::of::<S>(entry);
+            }
+            let next = slot + 1;
+            let is_last = next == self.used();
+            let end = if is_last { &self.head().heap_used } else { self.entry_at(next) };
+            let start = self.entry_at(slot).load(Ordering::Relaxed);
+            EntrySizes::within::<S>(entry, (end.load(Ordering::Relaxed) - start).into())
+        }
+    }
+
     /// Returns the bytes of a slot's entry.
+    #[inline(always)]
     fn entry_len<S: Slot>(self, slot: usize) -> usize {
-        // SAFETY: the slot is published, so its entry is complete.
-        unsafe { EntrySizes::of::<S>(self.entry(slot)) }.sum()
+        self.entry_sizes::<S>(slot).sum()
     }
 
     /// Returns the bytes of the heap that a slot's entry takes.
@@ -191,16 +211,13 @@ impl Page {
         // The compiler would load the positions of all arrays again for each key.
         let [tags, order, heads] = [self.tags(), self.order(), self.heads()];
         let [old_tags, old_order, old_heads] = [from.tags(), from.order(), from.heads()];
-        let old_heap = from.heap();
         for (count, rank) in (first..).zip(ranks) {
             let slot = usize::from(lanes::peek_byte(old_order, rank));
             if !S::EMBEDS {
                 self.value_at(count).store(from.value::<S>(slot), Ordering::Relaxed);
             }
             let (entry, head) = if has_same_prefix {
-                let position = from.entry_at(slot).load(Ordering::Relaxed);
-                // SAFETY: an entry lies in the heap.
-                let entry = self.copy_entry::<S>(unsafe { old_heap.add(position.into()) });
+                let entry = self.copy_entry::<S>(from.entry(slot), from.entry_sizes::<S>(slot));
                 (entry, lanes::peek_pair(old_heads, rank))
             } else {
                 let key = self.moved_key(arena, from, slot);
@@ -247,6 +264,21 @@ impl Page {
         head.heap_used.load(Ordering::Relaxed).saturating_sub(dead).into()
     }
 
+    /// Returns the bytes of the keys at some ranks that lie in this page, but would lie elsewhere if the
+    /// prefix had `prefix_len` bytes.
+    pub(in crate::page_tree) fn bytes_elsewhere(self, ranks: Range<usize>, prefix_len: usize) -> usize {
+        if prefix_len >= self.prefix_len() {
+            return 0;
+        }
+        let size = |rank| match self.key_of(self.slot_of(rank)) {
+            EntryKey::Near(rest, _) if rest.len() + self.prefix_len() - prefix_len > NEAR => {
+                Arena::rounded(self.prefix_len() + rest.len())
+            }
+            _ => 0,
+        };
+        ranks.map(size).sum()
+    }
+
     /// Returns the bytes in the heap of a page with a prefix of `prefix_len` bytes for the keys at
     /// some ranks. The page is locked.
     pub(in crate::page_tree) fn bytes<S: Slot>(self, ranks: Range<usize>, prefix_len: usize) -> usize {
@@ -262,7 +294,7 @@ impl Page {
                 EntryKey::Near(rest, _) => near_or_far(rest.len() + self.prefix_len() - prefix_len),
                 EntryKey::Far(_, length) => near_or_far(usize::from(length).saturating_sub(prefix_len)),
             };
-            padded::<S>(key, self.entry_value::<S>(slot).size())
+            padded::<S>(key, self.entry_sizes::<S>(slot).value)
         };
         ranks.map(size).sum()
     }

@@ -10,8 +10,8 @@
 //! Only values of types that embed lie here, at an even address. Of all others, the words are in an
 //! array of the page.
 
-use std::marker::PhantomData;
 use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU16, Ordering};
 
 use crate::memory::{Arena, MemoryPart, address_of, copy_short};
 use crate::slot::Slot;
@@ -38,6 +38,7 @@ pub(super) fn padded<S: Slot>(key: usize, value: usize) -> usize {
 }
 
 /// Returns the bytes of an entry with a key of so many bytes behind the prefix.
+#[inline]
 pub(in crate::page_tree) fn entry_size<S: Slot>(rest_len: usize, value: &EntryValue<S>) -> usize {
     padded::<S>(near_or_far(rest_len), value.size())
 }
@@ -70,8 +71,43 @@ impl EntrySizes {
         }
     }
 
+    /// Returns the sizes of an entry that takes `sum` bytes.
+    ///
+    /// # Safety
+    /// The entry is complete.
+    #[inline(always)]
+    pub(super) unsafe fn within<S: Slot>(entry: NonNull<u8>, sum: usize) -> Self {
+        if !S::EMBEDS {
+            return Self { key: sum, value: 0 };
+        }
+        // SAFETY: the caller's promise.
+        let length = unsafe { entry.read() } & !WORD;
+        let key = if length == FAR { FAR_KEY } else { 1 + usize::from(length) }.next_multiple_of(2);
+        Self { key, value: sum - key }
+    }
+
+    #[inline(always)]
     pub(super) fn sum(self) -> usize {
         self.key + self.value
+    }
+}
+
+/// Copies a value with its padding.
+///
+/// # Safety
+/// A complete entry has the value at `from`. There are `len` bytes at `to`, aligned to 2, which no
+/// other thread can reach.
+#[inline(always)]
+pub(super) unsafe fn copy_value<S: Slot>(from: NonNull<u8>, to: NonNull<u8>, len: usize) {
+    let changing = S::EMBEDDED_ATOMIC.min(len);
+    // SAFETY: the caller's promise. Other threads use the bytes that change as atomics of 16 bits.
+    unsafe {
+        for at in (0..changing).step_by(size_of::<u16>()) {
+            // Relaxed: each is a hint of its own.
+            let pair = from.add(at).cast::<AtomicU16>().as_ref().load(Ordering::Relaxed);
+            to.add(at).cast::<u16>().write(pair);
+        }
+        copy_short(from.add(changing), to.add(changing), len - changing);
     }
 }
 
@@ -177,19 +213,18 @@ impl<'k> EntryKey<'k> {
 pub(in crate::page_tree) enum EntryValue<S> {
     /// The word of a value that is not embedded.
     Word(u64),
-    /// A new value, to be embedded.
-    New(S),
-    /// A value that is embedded in another page.
-    Copy(NonNull<u8>, PhantomData<S>),
+    /// A new value, to be embedded, and its bytes.
+    New(S, usize),
+    /// A value that is embedded in another page, and its bytes.
+    Copy(NonNull<u8>, usize),
 }
 
 impl<S: Slot> EntryValue<S> {
     /// Returns how a new value lies in a page.
     pub(in crate::page_tree) fn of(value: S) -> Self {
-        if S::EMBEDS && value.embedded_size().is_some() {
-            Self::New(value)
-        } else {
-            Self::Word(value.into_word())
+        match value.embedded_size() {
+            Some(size) if S::EMBEDS => Self::New(value, size),
+            _ => Self::Word(value.into_word()),
         }
     }
 
@@ -198,9 +233,7 @@ impl<S: Slot> EntryValue<S> {
     pub(super) fn size(&self) -> usize {
         match self {
             Self::Word(_) => size_of::<u64>(),
-            Self::New(value) => value.embedded_size().unwrap_or_default(),
-            // SAFETY: the value is embedded in a page that is locked.
-            Self::Copy(from, _) => unsafe { S::embedded_size_at(*from) },
+            Self::New(_, size) | Self::Copy(_, size) => *size,
         }
     }
 
@@ -218,8 +251,8 @@ impl<S: Slot> EntryValue<S> {
         unsafe {
             match self {
                 Self::Word(word) => to.cast::<u64>().write_unaligned(word),
-                Self::New(value) => value.embed(to),
-                Self::Copy(from, _) => S::copy_embedded(from, to),
+                Self::New(value, _) => value.embed(to),
+                Self::Copy(from, len) => copy_value::<S>(from, to, len),
             }
         }
     }

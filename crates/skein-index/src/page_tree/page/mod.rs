@@ -39,7 +39,8 @@
 //!    which are reachable and locked.
 //! 6. A key of more than 126 bytes behind the prefix lies in a block of its own. The page that
 //!    is not deleted owns it, until the key is removed.
-//! 7. `dead` counts the bytes of entries that no slot with a key leads to.
+//! 7. `dead` counts the bytes of entries that no slot with a key leads to. If there are none, the
+//!    entries lie in the order of their slots, without gaps.
 //! 8. The hole is a dead entry that no slot has led to since its period. When that period has passed
 //!    (`GraceClock`), no reader has the entry, and a new value may be written there.
 
@@ -50,9 +51,8 @@ mod hole;
 mod shape;
 
 use std::cmp::Ordering as KeyOrder;
-use std::marker::PhantomData;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 use skein_sync::reclaim::PROTECT;
 use skein_sync::version::{Version, VersionWord};
@@ -77,6 +77,8 @@ struct PageHead {
     live: AtomicU8,
     used: AtomicU8,
     slots: u8,
+    /// Whether the page was visited by a packer and not written since.
+    quiet: AtomicBool,
     prefix_len: u16,
     heap_start: u16,
     heap_used: AtomicU16,
@@ -116,9 +118,10 @@ fn head_of(rest: &[u8]) -> u16 {
 }
 
 impl Page {
-    /// Allocates a page without keys.
+    /// Allocates a page without keys, near a page that is live if there is one.
     pub(in crate::page_tree) fn new<S: Slot>(
         arena: &Arena,
+        beside: Option<Page>,
         shape: PageShape,
         version: Version,
         prefix: &[u8],
@@ -127,13 +130,19 @@ impl Page {
         let size = shape.size::<S>(prefix.len());
         // The rounding is room for keys, as far as their positions have room.
         let heap = (size - fixed - prefix.len()).min(u16::MAX.into());
-        let block = arena.alloc(size, MemoryPart::Nodes).cast::<PageHead>();
+        let block = match beside {
+            // SAFETY: the page is live, and from this arena.
+            Some(page) => unsafe { arena.alloc_beside(page.0.cast(), page.size(), size, MemoryPart::Nodes) },
+            None => arena.alloc(size, MemoryPart::Nodes),
+        };
+        let block = block.cast::<PageHead>();
         block.as_ptr().expose_provenance();
         let head = PageHead {
             version: VersionWord::new(version),
             live: AtomicU8::new(0),
             used: AtomicU8::new(0),
             slots: shape.slots as u8,
+            quiet: AtomicBool::new(false),
             prefix_len: prefix.len() as u16,
             heap_start: fixed as u16,
             heap_used: AtomicU16::new(0),
@@ -166,6 +175,11 @@ impl Page {
         Self(unsafe { at_address(address) })
     }
 
+    /// Returns whether the page should move, because its memory is being vacated.
+    pub(in crate::page_tree) fn is_vacated(self, arena: &Arena) -> bool {
+        arena.is_vacated(self.0.cast(), self.size())
+    }
+
     /// Returns the link to the page.
     pub(in crate::page_tree) fn link(self) -> Child {
         Child::to_page(address_of(self.0), self.size())
@@ -182,6 +196,13 @@ impl Page {
         &self.head().version
     }
 
+    /// Returns whether all that was read of the page since this version belongs to one state of it, in
+    /// which the page was not deleted.
+    #[inline(always)]
+    pub(in crate::page_tree) fn is_since(self, version: Version) -> bool {
+        version.is_stable() && !version.is_deleted() && !self.version().changed(version)
+    }
+
     #[inline(always)]
     pub(in crate::page_tree) fn slots(self) -> usize {
         self.head().slots.into()
@@ -192,6 +213,16 @@ impl Page {
     pub(in crate::page_tree) fn live(self) -> usize {
         // Acquire: pairs with the Release in `set_live`.
         self.head().live.load(Ordering::Acquire).into()
+    }
+
+    /// Marks the page as quiet. Returns whether it was: no writer has changed it since the last visit.
+    pub(in crate::page_tree) fn visit(self) -> bool {
+        let quiet = &self.head().quiet;
+        // Relaxed: a hint. If a writer is at work now, the page may be packed one visit too early.
+        quiet.load(Ordering::Relaxed) || {
+            quiet.store(true, Ordering::Relaxed);
+            false
+        }
     }
 
     /// Returns the number of slots that have been used.
@@ -299,13 +330,14 @@ impl Page {
         }
     }
 
-    /// Returns a slot's value for the entry of another page.
+    /// Returns a slot's value for the entry of another page. The page is locked.
     fn entry_value<S: Slot>(self, slot: usize) -> EntryValue<S> {
-        match self.word::<S>(slot) {
-            Some(word) => EntryValue::Word(word),
-            // SAFETY: the word of an embedded value is an address in this page.
-            None => EntryValue::Copy(unsafe { at_address(self.value::<S>(slot)) }, PhantomData),
+        if let Some(word) = self.word::<S>(slot) {
+            return EntryValue::Word(word);
         }
+        let sizes = self.entry_sizes::<S>(slot);
+        // SAFETY: the value follows the key in its entry.
+        EntryValue::Copy(unsafe { self.entry(slot).add(sizes.key) }, sizes.value)
     }
 
     /// Returns the slot of the key at a rank.
@@ -345,6 +377,25 @@ impl Page {
         let start = if hole.is_empty() { end } else { hole.start };
         // SAFETY: both lie in the heap.
         prefetch_read(unsafe { self.heap().add(start) }.as_ptr());
+    }
+
+    /// Prefetches the order of the keys, for an insert.
+    #[inline(always)]
+    pub(in crate::page_tree) fn prefetch_order(self) {
+        for line in (0..3 * self.slots()).step_by(CACHE_LINE) {
+            prefetch_read(self.at(HEAD + 3 * self.slots() + line).as_ptr());
+        }
+        prefetch_read(self.at(HEAD + 6 * self.slots() - 1).as_ptr());
+    }
+
+    /// Prefetches the key that an insert compares first.
+    #[inline(always)]
+    pub(in crate::page_tree) fn prefetch_neighbour(self, rest: &[u8]) {
+        let (low, high) = lanes::bounds(self.heads(), self.live(), head_of(rest));
+        let slot = (low < high).then(|| self.slot_of(low.midpoint(high)));
+        if let Some(slot) = slot.filter(|&slot| slot < self.slots()) {
+            prefetch_read(self.entry(slot).as_ptr());
+        }
     }
 
     /// Prefetches a slot's key and value.
