@@ -17,6 +17,7 @@ use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 
 pub use kind::IndexKind;
+use skein_index::page_tree::PackPass;
 use skein_index::{
     Collector, ComputeAction, Computed, CuckooTrie, GracePeriod, Guard, IndexError, KEYS_PER_GUARD,
     LocalGuard, Masstree, MemoryUsage, MlpIndex, OrderedIndex, PageTree, ScanDirection, SkipList, Wormhole,
@@ -259,6 +260,15 @@ impl StoreIndex {
     /// Returns whether small rows lie in the nodes of the index.
     pub(crate) fn embeds_rows(&self) -> bool {
         matches!(self, Self::PageTree(_))
+    }
+
+    /// Continues a pass of packing. Returns whether there is more; `false` if the index has nothing to
+    /// pack.
+    pub(crate) fn pack(&self, pass: &mut PackPass, pages: usize) -> bool {
+        match self {
+            Self::PageTree(index) => index.pack(pass, pages, &index.collector().enter()),
+            _ => false,
+        }
     }
 
     pub(crate) fn len(&self) -> usize {

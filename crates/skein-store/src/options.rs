@@ -18,6 +18,7 @@ pub use skein_log::Durability;
 
 /// The default interval of the ticks of the expiry thread.
 const EXPIRY_INTERVAL: Duration = Duration::from_millis(100);
+const PACK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The keys to evict at the memory limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -242,6 +243,11 @@ pub struct StoreOptions {
     /// quarter of this time, or half of it when it falls behind. `None` for never: expired keys are
     /// hidden all the same, and use memory until they are overwritten or removed.
     pub expiry_interval: Option<Duration>,
+    /// How often a thread packs the rows that lie in pages of their index; 100 ms by default. The thread
+    /// works for at most a tenth of this time, and rests for a second or more after each pass over the
+    /// keys. `None` for never: pages that random inserts and removals leave partly empty stay so until
+    /// they are written again.
+    pub pack_interval: Option<Duration>,
     /// Shows the progress of opening and can cancel it; unused by default.
     pub progress: Arc<OpenProgress>,
 }
@@ -266,6 +272,7 @@ impl Default for StoreOptions {
             limits: StoreLimits::default(),
             clock: ExpiryClock::system(),
             expiry_interval: Some(EXPIRY_INTERVAL),
+            pack_interval: Some(PACK_INTERVAL),
             progress: Arc::default(),
         }
     }
@@ -303,8 +310,12 @@ impl StoreOptions {
         if self.checkpoint_interval.is_some_and(|interval| interval.is_zero()) {
             return bad("checkpoint_interval", "0; name a time, or None for never".into());
         }
-        if self.expiry_interval.is_some_and(|interval| interval.is_zero()) {
-            return bad("expiry_interval", "0; name a time, or None for never".into());
+        for (name, interval) in
+            [("expiry_interval", self.expiry_interval), ("pack_interval", self.pack_interval)]
+        {
+            if interval.is_some_and(|interval| interval.is_zero()) {
+                return bad(name, "0; name a time, or None for never".into());
+            }
         }
         // The path of the logs does not affect the other checks.
         Ok(self.log_options(vec![PathBuf::new()]).check()?)

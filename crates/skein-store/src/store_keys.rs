@@ -55,12 +55,13 @@ pub(crate) struct StoreKeys {
 impl StoreKeys {
     /// Makes the indexes, without keys.
     pub(crate) fn new(kind: IndexKind, limits: &StoreLimits) -> Self {
-        let rows = RowAllocator::new();
+        let index = StoreIndex::new(kind);
+        let rows = if index.embeds_rows() { RowAllocator::for_embedding() } else { RowAllocator::new() };
         let snapshots = StoreSnapshots::new(limits);
         let totals = Arc::<KeyspaceTotals>::default();
         let members = MemberIndex::new(kind, snapshots.clone(), rows.clone());
         Self {
-            index: StoreIndex::new(kind),
+            index,
             snapshots,
             rows,
             members,

@@ -22,6 +22,7 @@ use std::ops::{Bound, ControlFlow};
 use std::sync::{Arc, Mutex};
 
 use skein_index::memory::CachePadded;
+use skein_index::page_tree::PackPass;
 use skein_index::{Inline, LocalGuard, MemoryUsage, OrderedIndex, PageTree, ScanDirection, walk};
 use skein_model::{KeyspaceChange, KeyspaceTotals, RowRef, StoredKeyspace};
 use skein_sync::locks::lock;
@@ -65,6 +66,11 @@ pub(crate) fn parts(entry: &[u8]) -> (u64, &[u8]) {
 }
 
 impl ExpiryIndex {
+    /// Continues a pass of packing, as [`StoreIndex::pack`].
+    pub(crate) fn pack(&self, pass: &mut PackPass, pages: usize) -> bool {
+        self.entries.pack(pass, pages, &self.entries.collector().enter())
+    }
+
     pub(crate) fn new(keyspaces: Arc<KeyspaceTotals>) -> Self {
         let sums = (0..STRIPES).map(|_| CachePadded::default()).collect();
         Self { entries: PageTree::new(), sums, keyspaces }

@@ -2,14 +2,15 @@
 //!
 //! Read `open_store` first: it opens the folder, puts the parts of a store together and starts the
 //! threads. `read` and `write` have the simple methods, `snapshot` the handle of a snapshot,
-//! `pinned_value` a value that is read in place. `expiry_thread` removes expired keys, `copy_files`
-//! copies the files of a running store.
+//! `pinned_value` a value that is read in place. `expiry_thread` removes expired keys, `packing_thread`
+//! packs the pages of the indexes, `copy_files` copies the files of a running store.
 //!
 //! Design: `docs/design/store.md`.
 
 mod copy_files;
 pub(crate) mod expiry_thread;
 mod open_store;
+mod packing_thread;
 mod pinned_value;
 mod read;
 mod snapshot;

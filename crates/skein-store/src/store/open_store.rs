@@ -10,7 +10,7 @@ use skein_sync::atomic::AtomicUsize;
 use skein_sync::background::BackgroundThread;
 use skein_sync::locks::lock;
 
-use super::{CloseReport, expiry_thread};
+use super::{CloseReport, expiry_thread, packing_thread};
 use crate::checkpoint::manifest::CheckpointManifest;
 use crate::checkpoint::{
     self, CheckpointReport, CheckpointSource, CheckpointStop, Checkpointer, LogVolume, schedule,
@@ -178,6 +178,7 @@ pub(super) struct RunningStore {
     pub(super) open: Arc<OpenStore>,
     checkpoints: BackgroundThread,
     expiry: Option<BackgroundThread>,
+    packing: Option<BackgroundThread>,
     sweeper: BackgroundThread,
 }
 
@@ -192,8 +193,9 @@ impl RunningStore {
             of_checkpoints.checkpoints.write_if_wanted(source, threads, may_be_due)
         })?;
         let expiry = expiry_thread::start(open.clone())?;
+        let packing = packing_thread::start(open.clone())?;
         let sweeper = sweep::start(open.core.keys.members.clone())?;
-        Ok(Self { open, checkpoints, expiry, sweeper })
+        Ok(Self { open, checkpoints, expiry, packing, sweeper })
     }
 
     /// Requests a checkpoint from the thread. Returns false if one was requested and has not begun.
@@ -208,7 +210,7 @@ impl RunningStore {
         // abandoned.
         self.open.checkpoints.stop.set(true);
         self.checkpoints.stop();
-        self.expiry.iter().for_each(|thread| _ = thread.stop());
+        self.expiry.iter().chain(&self.packing).for_each(|thread| _ = thread.stop());
         self.sweeper.stop();
         self.open.checkpoints.stop.set(false);
         self.open.close(within)

@@ -367,6 +367,8 @@ fn options_that_cannot_work_are_refused() {
     assert_eq!(bad(&|o| o.segment_bytes = 1), "segment_bytes");
     assert_eq!(bad(&|o| o.checkpoint_log_bytes = Some(0)), "checkpoint_log_bytes");
     assert_eq!(bad(&|o| o.checkpoint_interval = Some(Duration::ZERO)), "checkpoint_interval");
+    assert_eq!(bad(&|o| o.expiry_interval = Some(Duration::ZERO)), "expiry_interval");
+    assert_eq!(bad(&|o| o.pack_interval = Some(Duration::ZERO)), "pack_interval");
     assert!(!data.exists(), "options that cannot work made a folder");
     let error = "b-tree".parse::<IndexKind>().unwrap_err();
     assert!(error.to_string().contains("b-tree") && error.to_string().contains("masstree"), "{error}");

@@ -24,6 +24,7 @@ mod nested_writes;
 mod open_batches;
 mod open_progress;
 mod packed_members;
+mod packing;
 mod power_cut_harness;
 mod power_failures;
 mod racing_removals;

@@ -252,6 +252,7 @@ fn every_store_option_reaches_its_field() {
         },
         clock: store.clock.clone(),
         expiry_interval: defaults.expiry_interval,
+        pack_interval: defaults.pack_interval,
         progress: Arc::default(),
     };
     assert_eq!(format!("{store:?}"), format!("{expected:?}"));
