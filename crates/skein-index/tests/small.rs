@@ -389,7 +389,7 @@ fn pack(index: &PageTreeVariant<HeldBlock, PageTreeOfWidth<8>>) -> usize {
 #[test]
 fn a_held_value_stays_while_its_page_is_packed() {
     let index = &PageTreeVariant::<HeldBlock, PageTreeOfWidth<8>>::with_variant(collector());
-    let keys = if cfg!(miri) { 48 } else { 200_u16 };
+    let keys = if cfg!(miri) { 96 } else { 200_u16 };
     for number in 0..keys {
         let block = HeldBlock::of(number as u8);
         index.insert(&key(number * 7 % keys), block, &index.collector().enter()).unwrap();
