@@ -41,6 +41,7 @@ use shuttle::scheduler::{PctScheduler, RandomScheduler, Scheduler};
 use shuttle::{Config, Runner, thread};
 use skein_index::cuckoo_trie::variant::{CuckooOfLeastBits, CuckooTrieVariant};
 use skein_index::masstree::variant::{MasstreeOfWidth, MasstreeVariant};
+use skein_index::page_tree::variant::{PageTreeOfWidth, PageTreeVariant};
 use skein_index::skip_list::variant::{BareSkipListOf, SkipListOf, SkipListVariant};
 use skein_index::wormhole::variant::{WormholeOfWidth, WormholeVariant};
 use skein_index::{Collector, Cursor, Inline, MlpIndex};
@@ -228,6 +229,11 @@ fn masstree() -> MasstreeVariant<Inline<u64>, MasstreeOfWidth<3>> {
     MasstreeVariant::with_variant(Arc::new(Collector::new()))
 }
 
+/// Pages of four keys.
+fn page_tree() -> PageTreeVariant<Inline<u64>, PageTreeOfWidth<4>> {
+    PageTreeVariant::with_variant(Arc::new(Collector::new()))
+}
+
 /// Four buckets at first, so that the table grows and shrinks with the keys.
 fn cuckoo_trie() -> CuckooTrieVariant<Inline<u64>, CuckooOfLeastBits<2>> {
     CuckooTrieVariant::with_variant(Arc::new(Collector::new()))
@@ -271,6 +277,24 @@ fn masstree_of_letters() {
 #[cfg(not(feature = "planted-bugs"))]
 fn masstree_of_layers() {
     explore(masstree, LAYERS, 4, 4_000);
+}
+
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn page_tree_of_letters() {
+    explore(page_tree, LETTERS, 3, 4_000);
+}
+
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn page_tree_of_tails() {
+    explore(page_tree, TAILS, 4, 4_000);
+}
+
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn page_tree_of_layers() {
+    explore(page_tree, LAYERS, 4, 4_000);
 }
 
 #[test]

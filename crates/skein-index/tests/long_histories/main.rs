@@ -43,9 +43,12 @@ use skein_index::cuckoo_trie::variant::{CuckooOfLeastBits, CuckooTrieVariant};
 use skein_index::index::MAX_KEY_LEN;
 use skein_index::masstree::variant::{MasstreeOfWidth, MasstreeVariant};
 use skein_index::mlp_index::variant::{MlpBucketPerKey, MlpCrowded, MlpIndexVariant};
+use skein_index::page_tree::variant::{PageTreeOfWidth, PageTreeVariant};
 use skein_index::skip_list::variant::{BareSkipListOf, SkipListOf, SkipListVariant};
 use skein_index::wormhole::variant::{WormholeOfWidth, WormholeVariant};
-use skein_index::{Boxed, Collector, CuckooTrie, Masstree, MlpIndex, SkipList, Wormhole, mlp_index};
+use skein_index::{
+    Boxed, Collector, CuckooTrie, Masstree, MlpIndex, PageTree, SkipList, Wormhole, mlp_index,
+};
 
 /// The number of rounds for each variant of an index in a plain run.
 const ROUNDS: u64 = 100;
@@ -172,6 +175,10 @@ variants! {
         SkipListVariant<HistorySlot, SkipListOf<2, 0>>, MAX_KEY_LEN, true, with_variant;
         SkipListVariant<HistorySlot, BareSkipListOf<2, 0>>, MAX_KEY_LEN, true, with_variant;
         SkipList<HistorySlot>, MAX_KEY_LEN, true, with_collector;
+    }
+    page_tree, 2 {
+        PageTreeVariant<HistorySlot, PageTreeOfWidth<4>>, MAX_KEY_LEN, true, with_variant;
+        PageTree<HistorySlot>, MAX_KEY_LEN, true, with_collector;
     }
 }
 
