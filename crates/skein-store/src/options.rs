@@ -18,6 +18,7 @@ pub use skein_log::Durability;
 
 /// The default interval of the ticks of the expiry thread.
 const EXPIRY_INTERVAL: Duration = Duration::from_millis(100);
+/// The default interval of the packing thread.
 const PACK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The keys to evict at the memory limit.

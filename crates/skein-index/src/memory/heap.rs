@@ -235,22 +235,17 @@ impl Heap {
     /// Begins to vacate the highest regions, as many as the free objects of the others can replace.
     /// From now on their spans get no further objects. Whoever can move objects moves those that are
     /// there. Returns the bytes that are being vacated.
-    ///
-    /// # Safety
-    /// `heap` must be from `Arc::as_ptr`, and the caller must have a claim.
-    pub(super) unsafe fn vacate(heap: *const Heap) -> usize {
-        // SAFETY: alive by the caller's claim.
-        let this = unsafe { &*heap };
+    pub(super) fn vacate(&self) -> usize {
         // Large objects lie outside of the regions.
-        let large = this.large_live.iter().map(|live| live.load(Ordering::Relaxed)).sum();
-        let live = this.live(share).iter().sum::<usize>().saturating_sub(large);
-        let size = spans(this.source) * SPAN;
+        let large = self.large_live.iter().map(|live| live.load(Ordering::Relaxed)).sum();
+        let live = self.live(share).iter().sum::<usize>().saturating_sub(large);
+        let size = spans(self.source) * SPAN;
         let used: Vec<usize> = {
-            let mut pool = lock(&this.pool);
+            let mut pool = lock(&self.pool);
             if !pool.may_vacate(live) {
                 return 0;
             }
-            let used = pool.regions.iter().filter(|(_, free)| **free != all_free(this.source));
+            let used = pool.regions.iter().filter(|(_, free)| **free != all_free(self.source));
             used.map(|(region, _)| *region).collect()
         };
         // Sizes of objects differ, so not all room is room for those that move.
@@ -258,13 +253,13 @@ impl Heap {
         let count = if room / size * WORTH_VACATING >= used.len() { room / size } else { 0 };
         let kept = used.len() - count.min(used.len());
         let from = used.get(kept).copied().unwrap_or(usize::MAX);
-        let before = this.vacated_from.swap(from, Ordering::Relaxed);
+        let before = self.vacated_from.swap(from, Ordering::Relaxed);
         if before == from {
             return 0;
         }
-        this.sort_lists();
+        self.sort_lists();
         // The idle span would keep its region.
-        this.put_back(this.idle.swap(0, Ordering::AcqRel));
+        self.put_back(self.idle.swap(0, Ordering::AcqRel));
         (used.len() - kept) * size
     }
 

@@ -69,7 +69,7 @@ impl KeyRun {
     }
 
     /// Returns the bytes of all entries behind the prefix that the pages share. About, if a page is
-    /// not locked. So pages whose prefixes differ much take no keys from each other.
+    /// not locked. So two pages whose prefixes differ much do not merge.
     pub(super) fn heap_bytes(&self) -> usize {
         let shared_len = self.prefix().len();
         let bytes = |page: &Page| page.heap_bytes() + page.live() * (page.prefix_len() - shared_len);

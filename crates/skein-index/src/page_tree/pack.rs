@@ -89,8 +89,8 @@ impl<S: Slot, V: PageTreeSettings> PageTreeVariant<S, V> {
     /// pages, a pass also moves pages from the highest addresses into that room, and the memory
     /// there is given back to the system.
     ///
-    /// Readers and writers may run meanwhile. A write to a page that is being packed waits until some
-    /// hundred keys are copied. Values that are embedded move, and a guard keeps those that it has
+    /// Readers and writers may run meanwhile. A write to a page that is being packed waits until up to
+    /// two thousand keys are copied. Values that are embedded move, and a guard keeps those that it has
     /// seen. O(1) for each page, and O(1) for each key that is copied.
     ///
     /// # Panics

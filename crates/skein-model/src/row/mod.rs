@@ -32,11 +32,11 @@
 //! # Files
 //!
 //! `alloc` makes and frees rows, `slot` gives them to an index, `draft` has the memory of rows that
-//! are about to be embedded. A table (`ColumnTable`) and `block`
-//! are the two forms of columns, `merge` makes rows of columns, `columns` reads them. `buffer`
-//! encodes rows for the disk engine. `collection` has rows that stand for a collection, which rows
-//! in memory share (`shared_collection`). `usage` counts the memory of a row, `age_clock` its last
-//! use, `use_count` its frequency of use.
+//! are about to be embedded. A table (`ColumnTable`) and `block` are the two forms of columns,
+//! `merge` makes rows of columns, `columns` reads them. `buffer` encodes rows for the disk engine.
+//! `collection` has rows that stand for a collection, which rows in memory share
+//! (`shared_collection`). `usage` counts the memory of a row, `age_clock` its last use, `use_count`
+//! its frequency of use.
 //!
 //! # Invariants
 //! 1. A [`Row`] owns its allocation. The size of the allocation follows from the tag; kind, body

@@ -1,5 +1,4 @@
-//! The thread that packs the pages of the indexes that hold their rows (see
-//! [`PageTree::pack`](skein_index::PageTree)).
+//! The thread that packs the pages of the indexes that hold their rows (`PageTree::pack`).
 //!
 //! ```text
 //!   pass 1    marks all pages                   a second or more between the beginnings of two passes
@@ -45,10 +44,10 @@ fn run(keys: &StoreKeys, interval: Duration, signal: &ThreadSignal) {
     let (mut pause, mut began) = (PAUSE_MIN.min(interval.saturating_mul(SHARE)), Instant::now());
     let mut pass = KeysPass::default();
     while signal.wait_timeout(interval) {
-        if pass.is_new() && began.elapsed() < pause {
-            continue;
-        }
         if pass.is_new() {
+            if began.elapsed() < pause {
+                continue;
+            }
             began = Instant::now();
         }
         if let Some(replaced) = pass.run(keys, interval / SHARE) {
